@@ -8,6 +8,7 @@ that a day of 23 or 25 hours and a zone half an hour off are counted as the cloc
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -134,19 +135,26 @@ def count_hours(start: datetime, end: datetime, zone: str) -> int:
     """Return how many local hours begin from `start` to `end`, both of them hour slices and both counted.
 
     While the offset's minutes stay the same, a local hour begins every hour of elapsed time, whatever daylight saving
-    does. Only where the minutes change (Lord Howe Island, the end of local mean time) are hours walked one by one.
+    does. Only the hours at which the minutes change (Lord Howe Island, the end of local mean time) are looked at.
     """
     if zone == "UTC":
         return (end - start) // _HOUR + 1
     count, at = 1, start
     while at < end:
-        probe = min(end, at + _PROBE)
-        if offset_at(probe, zone) % _HOUR == offset_at(at, zone) % _HOUR:
-            count, at = count + (probe - at) // _HOUR, probe
-        else:
-            while at < probe:
-                count, at = count + 1, hour_after(at, zone)
+        hours = _hours_alike(at, min(end - at, _PROBE), zone)
+        count, at = count + hours, at + hours * _HOUR
+        if at < end and hours == 0:
+            count, at = count + 1, hour_after(at, zone)
     return count
+
+
+def _hours_alike(at: datetime, ahead: timedelta, zone: str) -> int:
+    """Return for how many whole hours, up to `ahead`, the minutes of the zone's offset stay as they are."""
+    minutes = offset_at(at, zone) % _HOUR
+    most = ahead // _HOUR
+    if offset_at(at + most * _HOUR, zone) % _HOUR == minutes:
+        return most
+    return bisect_left(range(most), True, key=lambda hour: offset_at(at + hour * _HOUR, zone) % _HOUR != minutes) - 1
 
 
 def occurrences(wall: datetime, zone: str) -> tuple[datetime, ...]:
