@@ -143,7 +143,7 @@ def _connection(document: Document, folder: Path, environ: Mapping[str, str]) ->
 
 
 def _misused(name: str, document: Document) -> Misused:
-    ordered = sorted(document.mistakes, key=lambda each: (each.line, each.column))
+    ordered = sorted(dict.fromkeys(document.mistakes), key=lambda each: (each.line, each.column))
     found = [_sentence(name, mistake) for mistake in ordered[:_MISTAKES_SHOWN]]
     if len(ordered) > _MISTAKES_SHOWN:
         found.append(f"and {len(ordered) - _MISTAKES_SHOWN} more")

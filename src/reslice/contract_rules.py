@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,21 @@ class SqlFiles:
                     return f"the file {one_line(name)} is larger than 1 MiB"
                 self.files[name] = SqlFile(name, path, content.decode("utf-8-sig"))
             except FileNotFoundError:
-                return f"there is no file {one_line(name)}{near(name, self._neighbours(path))}"
+                return f"there is no file {one_line(name)}{self._near(path)}"
             except OSError as error:
                 return f"the file {one_line(name)} cannot be read: {error.strerror or 'not a file'}"
             except ValueError:
                 return f"the file {one_line(name)} is not UTF-8 text"
         return self.files[name]
 
-    def _neighbours(self, path: Path) -> set[str]:
+    def _near(self, path: Path) -> str:
+        """Return a hint at a SQL file of the same folder whose name looks like the one that is missing."""
         try:
-            return {str(each.relative_to(self.folder)) for each in path.parent.glob("*.sql")}
+            stems = {each.stem: str(each.relative_to(self.folder)) for each in path.parent.glob("*.sql")}
         except (OSError, ValueError):
-            return set()
+            return ""
+        found = get_close_matches(path.stem, stems, n=1)
+        return f"; did you mean {one_line(stems[found[0]])}?" if found else ""
 
 
 def match_of(text: str, measures: Iterable[str]) -> str | None:
@@ -141,13 +145,15 @@ class _Target:
 
     def _columns(self) -> None:
         """No column is named twice. DuckDB tells no capitals apart in names, so neither does this rule."""
-        seen: dict[str, str] = {}
+        seen: dict[str, tuple[str, KeyPath]] = {}
         for part, named in (("grain", self.grain), ("a measure", self.measures), ("a stamp", self.stamps)):
             for column, key in named:
-                first = seen.setdefault(column.casefold(), part)
-                if first is not part:
-                    self._blame(key, f"{shown(column)} is already {first}; a column has one part to play", on_key=True)
-                elif [name.casefold() for name, _ in named].index(column.casefold()) != named.index((column, key)):
+                first = seen.setdefault(column.casefold(), (part, key))
+                if first[0] != part:
+                    self._blame(
+                        key, f"{shown(column)} is already {first[0]}; a column has one part to play", on_key=True
+                    )
+                elif first[1] != key:
                     self._blame(key, f"{shown(column)} is named twice", on_key=True)
 
     def _slice(self) -> None:

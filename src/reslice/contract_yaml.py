@@ -79,9 +79,7 @@ class Document:
             around = around[:-1]
         place = self.places.get(around, Place((1, 1), (1, 1)))
         line, column = place.key if on_key or around != key else place.value
-        mistake = Mistake(line, column, key, text)
-        if mistake not in self.mistakes:
-            self.mistakes.append(mistake)
+        self.mistakes.append(Mistake(line, column, key, text))
 
     def text_of(self, line: int) -> str:
         """Return the stripped text of a 1-based line."""
@@ -171,7 +169,9 @@ class _Reader:
                 self.found.mistakes.append(Mistake(*_place(event), (*key, name), text))
                 self.skip(after, key)
             else:
-                self.found.places[(*key, name)] = Place(_place(event), _place(after))
+                # An empty value has no place of its own: YAML puts it before whatever comes next.
+                place = _place(event) if _is_empty(after) else _place(after)
+                self.found.places[(*key, name)] = Place(_place(event), place)
                 values[name] = self.value(after, (*key, name))
         return values
 
@@ -215,6 +215,10 @@ def _place(event: Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 
 
+def _is_empty(event: Event) -> bool:
+    return isinstance(event, ScalarEvent) and event.value == "" and not event.style
+
+
 def _has_tag(event: Event) -> bool:
     return getattr(event, "tag", None) is not None
 
@@ -222,7 +226,7 @@ def _has_tag(event: Event) -> bool:
 def _scalar(event: ScalarEvent) -> Any:
     """Return the value of a scalar by the core rules of YAML 1.2, decimals exactly as written."""
     text = str(event.value)
-    if event.style is not None and event.style != "":
+    if event.style:
         return text
     if text in _NULL:
         return None

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     | (?P<open>(?:[eE]?'|").*)
     | (?P<dollar>\$(?:[^\W\d]\w*)?\$)
     | (?P<word>[^\W\d][\w$]*)
-    | (?P<number>\d[\w.]*)
+    | (?P<number>\d[\w.$]*)
     | (?P<operator>::|:=)
     | (?P<placeholder>:[^\W\d]\w*)
     | (?P<symbol>.)

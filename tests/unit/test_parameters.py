@@ -183,6 +183,8 @@ def test_no_text_is_too_strange(sql: str) -> None:
 
 
 @given(PIECES)
+@example("SELECT 1a$b$")
+@example("SELECT E'\\'';' ; SELECT $$ ; $$")
 def test_duckdb_counts_the_same_statements(sql: str) -> None:
     connection = duckdb.connect()
     try:
