@@ -1,0 +1,96 @@
+"""The command line: it parses, calls one function, prints, and ends with the exit code that says what to do next.
+
+Results go to stdout, talk and errors to stderr; with --json everything is one JSON value on stdout. What is wrong is
+always said in four parts, and never as a traceback. Nothing heavy is imported until a command needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from reslice import __version__, cli_bug
+from reslice.cli_commands import Group
+from reslice.cli_look import demo, history, show
+from reslice.cli_run import plan, run, verify
+from reslice.cli_session import Session
+from reslice.errors import Failure, Interrupted, Misused, ResliceError
+
+
+@click.group(
+    cls=Group,
+    name="reslice",
+    sections={"every day": (plan, run, verify, history, show), "learn": (demo,)},
+    examples=(
+        "reslice plan daily_orders 2026-01-01..2026-01-02",
+        "reslice run daily_orders 2026-01-01..2026-01-02",
+        "reslice demo",
+    ),
+    invoke_without_command=True,
+)
+@click.option("-C", "directory", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Work in DIR.")
+@click.option("--config", metavar="FILE", help="The contract file, reslice.yml unless said.")
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def root(context: click.Context, directory: str | None, config: str | None) -> int:
+    """Recompute a closed slice of a table and replace it, as often as you like, with the same result."""
+    session: Session = context.obj
+    session.take_place(directory, config)
+    if context.invoked_subcommand is None:
+        session.say(context.get_help())
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code. Whatever happens, it is said in words."""
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    session = Session(is_json="--json" in given)
+    started_in = os.getcwd()
+    try:
+        return _dispatch(given, session)
+    except Exception as error:  # The one place: an error that nobody foresaw is told as what it is.
+        return session.fail(cli_bug.internal_error(error), command=session.command)
+    finally:
+        os.chdir(started_in)
+
+
+def _dispatch(given: list[str], session: Session) -> int:
+    """Run the command; what is foreseen to go wrong becomes four parts and an exit code."""
+    try:
+        code: Any = root.main(given, prog_name="reslice", standalone_mode=False, obj=session)
+        return code if isinstance(code, int) else 0
+    except ResliceError as error:
+        return session.fail(error, command=session.command)
+    except click.ClickException as error:
+        return session.fail(_usage_error(error), command=_command_of(error))
+    except (click.Abort, KeyboardInterrupt):
+        # An answer that was being printed is over: its exit code says what became of the target.
+        if session.code is not None:
+            return session.code
+        session.signal_number = signal.SIGINT
+        return session.fail(_interrupted(), command=session.command)
+
+
+def _command_of(error: click.ClickException) -> str:
+    """Return the command that was misused; `error` when it is not known which."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    return "error" if context is None or context.parent is None else str(context.info_name)
+
+
+def _usage_error(error: click.ClickException) -> Misused:
+    """Return a mistake on the command line in the form of every other error."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "reslice"
+    usage = " ".join(context.get_usage().split()).removeprefix("Usage: ") if context is not None else path
+    failure = Failure("usage", usage, (error.format_message(),), f"{path} --help")
+    return Misused(path, [failure], unchanged="nothing was read or written")
+
+
+def _interrupted() -> Interrupted:
+    failure = Failure("interrupted", "a command to its end", ("it was asked to stop before its work began",), "")
+    return Interrupted("reslice", [failure], unchanged="no table was written")

@@ -1,0 +1,116 @@
+"""What reslice asks of a database. One engine is one class; a step asks it for things, never for SQL.
+
+Every method that reads or writes rows says what is true of the target afterwards. Errors of the driver never leave an
+engine: they arrive as `reslice.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from reslice.contract import Contract, Method, Reconciliation
+from reslice.ranges import Moment, Scope
+from reslice.values import (
+    Approved,
+    ControlLine,
+    Diff,
+    Findings,
+    LedgerRun,
+    Opened,
+    Published,
+    Request,
+    Run,
+    SliceDiff,
+    Staged,
+    State,
+    Target,
+)
+
+
+class Support(StrEnum):
+    """Whether an engine can do a thing: `never` is the database's limit, `not yet` is ours."""
+
+    YES = "yes"
+    NEVER = "never"
+    NOT_YET = "not yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing an engine can or cannot do, with the reason a user is shown."""
+
+    support: Support
+    reason: str = ""
+
+
+class Engine(Protocol):
+    """A database that can stage, compare and publish one range of slices."""
+
+    name: str
+    version: str
+    methods: Mapping[Method, Capability]
+
+    def now(self) -> datetime:
+        """Return the database's clock, an aware instant."""
+
+    def target(self, contract: Contract) -> Target:
+        """Describe the live table; columns carry the contract's spelling. Refused[target_missing] when there is none."""
+
+    def open_run(self, request: Request, target: Target) -> Opened:
+        """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
+
+    def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None) -> Staged:
+        """Evaluate source, controls and base in one snapshot into temporary tables. The target is not touched."""
+
+    def inspect(self, staged: Staged) -> Findings:
+        """Cast the staged rows to the target's types and measure every rule of the contract on them."""
+
+    def reconcile(self, staged: Staged, query: Reconciliation) -> tuple[ControlLine, ...]:
+        """Compare a downstream reader with the target's own rows, slice by slice, in one snapshot."""
+
+    def compare(self, staged: Staged) -> Diff:
+        """Compare the staged rows with the base, slice by slice. Nothing is written but temporary tables."""
+
+    def compare_stagings(self, first: Staged, second: Staged) -> tuple[str, ...]:
+        """Name the columns in which two stagings of one scope differ; empty when they are the same rows."""
+
+    def publish(
+        self, staged: Staged, approved: Approved, slices: tuple[SliceDiff, ...], opened: Opened, run: Run | None
+    ) -> Published:
+        """Replace `slices` in one commit together with their ledger rows; the target is as before or wholly replaced.
+
+        `run` closes the ledger row in the same commit; None leaves it open for further slices.
+        """
+
+    def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+        """Return the SQL that a publish of `slices` executes, in order."""
+
+    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+        """Read the committed slices in a new snapshot and name those that are not the staged rows."""
+
+    def close_run(
+        self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
+    ) -> None:
+        """Commit how a run ended that publishes nothing more. The target is not touched."""
+
+    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[tuple[Moment, ...], str]:
+        """Return the slices outside `scope` that corrections touch since it was last published, and since when."""
+
+    def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
+        """Return the newest runs of the ledger, newest first; none when there is no ledger."""
+
+    def find_run(self, ledger_schema: str, reference: str) -> LedgerRun:
+        """Return one run with its slices and groups; Misused[run_unknown] when none or several match."""
+
+    def progress(self) -> float | None:
+        """Return the percentage of the statement that runs now, None when it is not known. Any thread may ask."""
+
+    def interrupt(self) -> None:
+        """Make the running statement, and every later one but the roll-back, end as Interrupted. Any thread may ask."""
+
+    def close(self) -> None:
+        """Let go of the database; temporary tables are gone."""

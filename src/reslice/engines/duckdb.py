@@ -1,0 +1,514 @@
+"""DuckDB: one process owns the file, one snapshot per transaction, update/update conflicts only.
+
+Three facts shape this engine. Two transactions that each insert see no conflict, so every publish first updates the
+table's fence row. A concurrent UPDATE of a row that a publish deletes is lost in silence, so the publish first gives
+every measure of the slices another value, which DuckDB does see. And COMMIT of an aborted transaction raises nothing, so
+success is read from the ledger afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import reslice
+from reslice import ledger, parameters
+from reslice.contract import Connection, Contract, Method, Reconciliation, SqlFile
+from reslice.engines import measure, sql
+from reslice.engines.base import Capability, Support
+from reslice.engines.duckdb_sql import DuckDBDialect
+from reslice.engines.duckdb_target import describe, query_columns
+from reslice.engines.duckdb_publish import publish
+from reslice.engines.publication import Publication
+from reslice.engines.sql import Names, quote
+from reslice.errors import Failure, Interrupted, Misused, ResliceError, Retryable
+from reslice.fingerprint import columns_of
+from reslice.ranges import Moment, Range, Scope
+from reslice.values import (
+    Approved,
+    Column,
+    ControlLine,
+    Diff,
+    Findings,
+    LedgerRun,
+    Opened,
+    Published,
+    Request,
+    Run,
+    SliceDiff,
+    Staged,
+    State,
+    Target,
+)
+
+PROCESS = f"{os.getpid()}-{secrets.token_hex(8)}"
+"""This process, as the ledger knows it. The file is open in one process only, so a run of another one is not alive."""
+
+_ALIVE: set[str] = set()
+_LEDGER_LOCK = threading.Lock()
+_last_order = 0
+
+WAIT_STEP_SECONDS = 0.05
+
+
+def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait: Callable[[], None]) -> DuckDB:
+    """Open the database file; wait for another process to let go of it.
+
+    Raises Misused[connection] when there is no such file (none is ever made), Retryable[database_busy] when it is still
+    held after `wait`.
+    """
+    path = connection.path
+    if path is None or not path.is_file():
+        found = "a database in memory exists only in its own process" if path is None else f"there is no file {path}"
+        asked = f"connection: {connection.shown}"
+        after = (
+            "reslice.open(path, connection=your_connection)"
+            if path is None
+            else "correct the connection and run it again"
+        )
+        raise _misused(connection.shown, Failure("connection", asked, (found,), after))
+    deadline = time.monotonic() + wait.total_seconds()
+    while True:
+        try:
+            return DuckDB(duckdb.connect(str(path), read_only=read_only), shown=connection.shown, path=path)
+        except duckdb.Error as error:
+            if not _is_held(error) or time.monotonic() >= deadline:
+                raise _not_opened(connection, error) from error
+        on_wait()
+        time.sleep(WAIT_STEP_SECONDS)
+
+
+def _is_held(error: duckdb.Error) -> bool:
+    return "lock on file" in str(error) or "different configuration" in str(error)
+
+
+def _not_opened(connection: Connection, error: duckdb.Error) -> ResliceError:
+    text = str(error).splitlines()[0]
+    if "different configuration" in text:
+        found = "this process already has the file open in another mode; pass that connection: reslice.open(…, connection=…)"
+    else:
+        holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
+        found = f"process {holder[2]} ({holder[1]}) has the file open" if holder else text
+    kind = "database_busy" if _is_held(error) else "database_unavailable"
+    asked = f"connection: {connection.shown}; DuckDB lets one process write, or several read"
+    failure = Failure(kind, asked, (found,), "run the same command again, or wait longer with --wait 30m")
+    return Retryable(connection.shown, [failure], unchanged="nothing was read or written")
+
+
+def adopt(connection: Any, shown: str) -> DuckDB:
+    """Use an open DuckDB connection of the caller through a cursor of its own; the caller's transaction is not touched."""
+    if not isinstance(connection, duckdb.DuckDBPyConnection):
+        found = f"{type(connection).__name__} is not an open DuckDB connection"
+        raise _misused(
+            shown, Failure("connection", "connection=", (found,), "reslice.open(path, connection=duckdb.connect(…))")
+        )
+    return DuckDB(connection.cursor(), shown=shown, path=None)
+
+
+def _misused(about: str, failure: Failure) -> Misused:
+    return Misused(about, [failure], unchanged="nothing was read or written")
+
+
+class DuckDB:
+    """One connection to one DuckDB database."""
+
+    name = "duckdb"
+    version = duckdb.__version__
+    methods: Mapping[Method, Capability] = {
+        Method.REPLACE_SLICE: Capability(Support.YES),
+        Method.MERGE: Capability(
+            Support.NOT_YET, "merge is not built yet; replace_slice gives the same committed rows"
+        ),
+        Method.APPEND_VERSION: Capability(Support.NOT_YET, "append_version is not built yet; replaced rows are kept"),
+        Method.REPLACE_PARTITION: Capability(
+            Support.NEVER, "DuckDB tables have no partitions to replace; use replace_slice"
+        ),
+    }
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, shown: str, path: Path | None) -> None:
+        self._words = DuckDBDialect()
+        self.dialect: sql.Dialect = self._words
+        self.shown = shown
+        self._path = path
+        self._connection = connection
+        self._interrupted = threading.Event()
+        self._timeout: timedelta | None = None
+        self._opened: set[str] = set()
+        self._staged_orders: dict[str, int] = {}
+        self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+
+    # --- statements -------------------------------------------------------------------------------------------------
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows; Interrupted when `interrupt` was called."""
+        if self._interrupted.is_set():
+            raise _interrupted()
+        timer = None
+        if self._timeout is not None:
+            timer = threading.Timer(self._timeout.total_seconds(), self._connection.interrupt)
+            timer.start()
+        try:
+            return self._connection.execute(statement, dict(parameters) if parameters else None).fetchall()
+        except duckdb.InterruptException as error:
+            if self._interrupted.is_set() or timer is None:
+                raise _interrupted() from error
+            raise duckdb.OperationalError(f"no answer within timeouts.statement, {self._timeout}") from error
+        except RuntimeError as error:  # how the driver reports a signal that arrived during a statement
+            if "interrupted" not in str(error).lower():
+                raise
+            raise _interrupted() from error
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is done inside, or roll all of it back: any error ends a DuckDB transaction."""
+        self.execute("BEGIN TRANSACTION")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def roll_back(self) -> None:
+        """Roll back whatever is open; nothing to roll back is fine."""
+        try:
+            self._connection.execute("ROLLBACK")
+        except duckdb.Error:
+            return
+
+    def progress(self) -> float | None:
+        """Return the percentage of the statement that runs now."""
+        percent = self._connection.query_progress()
+        return percent if percent >= 0 else None
+
+    def interrupt(self) -> None:
+        """Stop the running statement and refuse every later one."""
+        self._interrupted.set()
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        """Let go of the connection; its temporary tables are gone."""
+        _ALIVE.difference_update(self._opened)
+        self._connection.close()
+
+    # --- reading the database ---------------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """Return the database's clock."""
+        text = self.execute("SELECT CAST(timezone('UTC', now()) AS VARCHAR)")[0][0]
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+    def target(self, contract: Contract) -> Target:
+        """Describe the live table; Refused[target_missing] when there is none of that name."""
+        return describe(self, contract, self._path)
+
+    def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None = None) -> Staged:
+        """Evaluate source, controls and base in one snapshot into temporary tables; the target is not touched."""
+        token = secrets.token_hex(6)
+        names = _names(token)
+        self._timeout = contract.timeouts.statement
+        self._pin(contract)
+        order = 0
+        with _LEDGER_LOCK:
+            self.execute("BEGIN TRANSACTION")
+            order = self._take_order(contract, target, opened)
+        try:
+            source = self._stage_query(contract, target, scope, contract.source, names.source)
+            control: tuple[Column, ...] = ()
+            if contract.controls is not None:
+                control = self._stage_query(contract, target, scope, contract.controls.query, names.control)
+            select = sql.base_select(self.dialect, contract, target, scope, columns_of(contract))
+            self.execute(f"CREATE TEMPORARY TABLE {names.base} AS {select}")
+            self.execute("COMMIT")
+        except duckdb.Error as error:
+            self.roll_back()
+            raise _failed(contract, error, f"the rows of {target.resolved}") from error
+        except BaseException:
+            self.roll_back()
+            raise
+        self._staged_orders[token] = order
+        return Staged(contract, target, scope, token, source, control)
+
+    def _pin(self, contract: Contract) -> None:
+        """Pin what the meaning of a source may depend on."""
+        self.execute(f"SET TimeZone = {sql.text_literal(contract.slice.timezone)}")
+
+    def _take_order(self, contract: Contract, target: Target, opened: Opened | None) -> int:
+        """Fix the snapshot and take the next number of staging, so that numbers and snapshots are in one order."""
+        global _last_order
+        self.execute(f"SELECT 1 FROM {sql.target_name(target)} LIMIT 0")
+        if opened is None:
+            return 0
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        stored = int(self.execute(f"SELECT coalesce(max(staged_order), 0) FROM {where}.runs")[0][0])
+        _last_order = max(_last_order, stored) + 1
+        return _last_order
+
+    def _stage_query(
+        self, contract: Contract, target: Target, scope: Scope, query: SqlFile, table: str
+    ) -> tuple[Column, ...]:
+        """Evaluate a SQL file once, with its parameters bound, into a temporary table; return its columns."""
+        body, values = self._bound(contract, target, scope.hull, query)
+        try:
+            self._check_select(query, body)
+            self.execute(f"CREATE TEMPORARY TABLE {table} AS SELECT * FROM (\n{body}\n) AS query", values)
+        except duckdb.Error as error:
+            raise _query_failed(contract, query, error) from error
+        return query_columns(self, table, contract.columns)
+
+    def _bound(self, contract: Contract, target: Target, hull: Range, query: SqlFile) -> tuple[str, dict[str, str]]:
+        """Return a SQL file with its placeholders as typed parameters, and the values of those it uses."""
+        column = sql.slice_column(contract, target)
+        bounds = hull.column_values(column.family.value)
+        start_instant, end_instant = hull.wall_bounds()
+        values = {
+            "start": bounds.start,
+            "end": bounds.end,
+            "start_instant": start_instant,
+            "end_instant": end_instant,
+            "end_wall": bounds.next,
+            "zone": hull.zone,
+        }
+        local = "{0}" if hull.bounds_are_instants else "timezone($zone, CAST({0} AS TIMESTAMP))"
+        instant = "CAST({0} AS TIMESTAMPTZ)" if hull.bounds_are_instants else local
+        end = self._words.parameter("end", column, local=bounds.local)
+        if bounds.local:  # a day's last hour may be shown twice; the instant before the next day is surely the last
+            end = f"(timezone($zone, CAST($end_wall AS TIMESTAMP)) - INTERVAL 1 MICROSECOND)"
+        replacements = {
+            "start": self._words.parameter("start", column, local=bounds.local),
+            "end": end,
+            "start_instant": instant.format("$start_instant"),
+            "end_instant": instant.format("$end_instant"),
+        }
+        return _bind(query.text, replacements, values)
+
+    def _check_select(self, query: SqlFile, body: str) -> None:
+        """Let DuckDB's own parser say that a file is one SELECT."""
+        found = duckdb.extract_statements(body)
+        if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+            words = f"{query.name} holds {len(found)} statements" if len(found) != 1 else f"{query.name} is no SELECT"
+            failure = Failure("source_invalid", "one SELECT per file", (words,), f"correct {query.name}")
+            raise _misused(query.name, failure)
+
+    # --- measuring --------------------------------------------------------------------------------------------------
+
+    def inspect(self, staged: Staged) -> Findings:
+        """Cast the staged rows to the target's types and measure every rule of the contract on them."""
+        names = _names(staged.token)
+        with self._translated(staged.contract, f"the rows of {staged.contract.source.name}"):
+            select = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
+            self.execute(f"CREATE TEMPORARY TABLE {names.staged} AS {select}")
+            return measure.inspect(self, staged, names)
+
+    def compare(self, staged: Staged) -> Diff:
+        """Compare the staged rows with the base."""
+        with self._translated(staged.contract, "the comparison"):
+            return measure.compare(self, staged, _names(staged.token))
+
+    def compare_stagings(self, first: Staged, second: Staged) -> tuple[str, ...]:
+        """Name the columns in which two stagings differ."""
+        with self._translated(first.contract, "the comparison"):
+            return measure.compare_stagings(self, first, _names(first.token), _names(second.token))
+
+    def reconcile(self, staged: Staged, query: Reconciliation) -> tuple[ControlLine, ...]:
+        """Compare what a downstream reader reports with the target's own rows, slice by slice, in one snapshot."""
+        contract, target = staged.contract, staged.target
+        token = secrets.token_hex(6)
+        names = _names(token)
+        with self._translated(contract, query.query.name), self.transaction():
+            columns = self._stage_query(contract, target, staged.scope, query.query, names.control)
+            select = sql.base_select(self.dialect, contract, target, staged.scope, columns_of(contract))
+            self.execute(f"CREATE TEMPORARY TABLE {names.base} AS {select}")
+            reader = Staged(contract, target, staged.scope, token, staged.source_columns, columns)
+            problems, lines = measure.control_lines(self, reader, names, query, names.base)
+        if problems:
+            found = tuple(problem.example for problem in problems)
+            failure = Failure(
+                "source_invalid", f"downstream {query.name}: one row per slice", found, f"correct {query.query.name}"
+            )
+            raise _misused(query.query.name, failure)
+        return lines
+
+    # --- publishing -------------------------------------------------------------------------------------------------
+
+    def publish(
+        self, staged: Staged, approved: Approved, slices: tuple[SliceDiff, ...], opened: Opened, run: Run | None
+    ) -> Published:
+        """Replace `slices` and write their ledger rows in one commit; the target is as before or wholly replaced."""
+        return publish(self, self._publication(staged, approved, slices, opened, run))
+
+    def _publication(
+        self, staged: Staged, approved: Approved, slices: tuple[SliceDiff, ...], opened: Opened | None, run: Run | None
+    ) -> Publication:
+        where = ledger.place(staged.target.catalog, staged.contract.ledger.schema)
+        order = self._staged_orders.get(staged.token, 0)
+        return Publication(staged, approved, slices, opened, run, where, _names(staged.token), order)
+
+    def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+        """Return the SQL that a publish of `slices` executes, in order."""
+        diff = Diff(staged.scope, slices, (), 0, {}, columns_of(staged.contract))
+        return self._publication(staged, Approved(diff, (), slices), slices, None, None).shown(self.dialect)
+
+    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+        """Read the committed slices in a new snapshot and name those that are not the staged rows."""
+        publication = self._publication(
+            staged, Approved(Diff(staged.scope, slices, (), 0, {}, ()), (), slices), slices, None, None
+        )
+        with self._translated(staged.contract, "reading the slices back"):
+            return publication.differing(self)
+
+    # --- the ledger -------------------------------------------------------------------------------------------------
+
+    def open_run(self, request: Request, target: Target) -> Opened:
+        """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
+        where = ledger.place(target.catalog, request.contract.ledger.schema)
+        about = {"process": PROCESS, "tool_version": reslice.__version__, "engine_version": f"duckdb {self.version}"}
+        with _LEDGER_LOCK, self._translated(request.contract, "the ledger"), self.transaction():
+            for statement in ledger.create_statements(where):
+                self.execute(statement)
+            abandoned = ledger.abandon(self, where, PROCESS, sorted(_ALIVE))
+            opened = ledger.open_request(self, where, request, target, about)
+            kept = ledger.kept_table(where, target)
+            self.execute(ledger.create_kept(kept, sql.target_name(target), target))
+            _ALIVE.add(opened.id)
+        self._opened.add(opened.id)
+        return Opened(opened.id, opened.number, abandoned)
+
+    def close_run(
+        self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
+    ) -> None:
+        """Commit how a run ended that publishes nothing more; the target is not touched."""
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        more = {"staged_order": self._staged_orders.get(staged.token) if staged else None}
+        self._interrupted.clear()
+        with self._translated(contract, "the ledger"), _LEDGER_LOCK, self.transaction():
+            ledger.close(self, where, opened.id, run, state, more)
+            ledger.insert_rest(self, where, opened.id, run)
+        _ALIVE.discard(opened.id)
+
+    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[tuple[Moment, ...], str]:
+        """Return the slices outside `scope` that corrections touch and no later run has covered, and since when."""
+        assert contract.affected is not None, "affected is asked only where the contract declares it"
+        since = self._last_covering(contract, target, scope.hull)
+        open_moments = [m for m in self._affected_since(contract, target, since) if not scope.contains(m)]
+        covered: dict[str, list[Moment]] = {}
+        for moment in open_moments:
+            covered.setdefault(
+                self._last_covering(contract, target, Range(scope.unit, scope.zone, moment, moment)), []
+            ).append(moment)
+        still = []
+        for each_since, moments in covered.items():
+            touched = set(moments) if each_since <= since else set(self._affected_since(contract, target, each_since))
+            still += [moment for moment in moments if moment in touched]
+        return tuple(sorted(still)), since
+
+    def _last_covering(self, contract: Contract, target: Target, hull: Range) -> str:
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        if not self._has_ledger(contract.ledger.schema, target.catalog):
+            return FIRST_INSTANT
+        return ledger.last_covering(self, where, target.resolved, hull) or FIRST_INSTANT
+
+    def _affected_since(self, contract: Contract, target: Target, since: str) -> list[Moment]:
+        query = contract.affected
+        assert query is not None, "affected is asked only where the contract declares it"
+        self._pin(contract)
+        body, values = _bind(query.text, {"since": "CAST($since AS TIMESTAMPTZ)"}, {"since": f"{since}+00"})
+        try:
+            self._check_select(query, body)
+            return measure.affected_moments(self, contract, target, body, values)
+        except duckdb.Error as error:
+            raise _query_failed(contract, query, error) from error
+
+    def _has_ledger(self, schema: str, catalog: str | None = None) -> bool:
+        return any(catalog in (None, found) for found in self._ledger_catalogs(schema))
+
+    def _ledger_catalogs(self, schema: str) -> list[str]:
+        rows = self.execute(
+            "SELECT database_name FROM duckdb_tables() WHERE schema_name = $schema AND table_name = 'runs'"
+            " ORDER BY database_name <> current_database(), database_name",
+            {"schema": schema},
+        )
+        return [row[0] for row in rows]
+
+    def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
+        """Return the newest runs of the ledger, newest first; none when there is no ledger."""
+        found: list[LedgerRun] = []
+        for catalog in self._ledger_catalogs(ledger_schema):
+            found += ledger.runs(self, ledger.place(catalog, ledger_schema), target, limit)
+        return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
+
+    def find_run(self, ledger_schema: str, reference: str) -> LedgerRun:
+        """Return one run with its slices and groups; Misused[run_unknown] when none or several match."""
+        matches: list[LedgerRun] = []
+        for catalog in self._ledger_catalogs(ledger_schema):
+            where = ledger.place(catalog, ledger_schema)
+            matches += [ledger.whole(self, where, run) for run in ledger.find(self, where, reference)]
+        if len(matches) != 1:
+            raise ledger.unknown_run(reference, matches)
+        return matches[0]
+
+    @contextmanager
+    def _translated(self, contract: Contract, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            self.roll_back()
+            raise _failed(contract, error, doing) from error
+
+
+FIRST_INSTANT = "0001-01-01 00:00:00"
+"""Since when corrections are asked for where no run has covered a range: since ever."""
+
+
+def _names(token: str) -> Names:
+    """Return the temporary tables of one staging; temp.main is this connection's own, so no table of a user is met."""
+    words = ("source", "staged", "base", "control", "slices", "diff")
+    return Names(*(f"temp.main.{quote(f'reslice_{word}_{token}')}" for word in words))
+
+
+def _bind(text: str, replacements: Mapping[str, str], values: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the statement of a SQL file with typed parameters, and the values of those that it uses."""
+    used = " ".join(replacements[name] for name in parameters.names(text) if name in replacements)
+    marks = set(re.findall(r"\$(\w+)", used))
+    return parameters.bind(parameters.strip(text), replacements), {k: v for k, v in values.items() if k in marks}
+
+
+def _interrupted() -> Interrupted:
+    failure = Failure("interrupted", "to stop", ("the statement that ran was cancelled",), "run the same command again")
+    return Interrupted("interrupted", [failure], unchanged="the transaction was rolled back")
+
+
+CANNOT_BE_UNDERSTOOD = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
+
+
+def _query_failed(contract: Contract, query: SqlFile, error: duckdb.Error) -> ResliceError:
+    """Return the error for a SQL file the database could not understand (2), or could not evaluate (4)."""
+    lines = tuple(line for line in str(error).splitlines() if line.strip())[:4]
+    unchanged = f"{contract.table} is as it was; nothing was written"
+    asked = f"{query.name} evaluated over the range"
+    if isinstance(error, CANNOT_BE_UNDERSTOOD):
+        return Misused(
+            query.name, [Failure("source_invalid", asked, lines, f"correct {query.name}")], unchanged=unchanged
+        )
+    after = "run the same command again; if it fails again, correct the source"
+    return Retryable(query.name, [Failure("source_failed", asked, lines, after)], unchanged=unchanged)
+
+
+def _failed(contract: Contract, error: duckdb.Error, doing: str) -> ResliceError:
+    """Return the error for a statement of our own that the database could not run."""
+    lines = tuple(line for line in str(error).splitlines() if line.strip())[:3]
+    failure = Failure("source_failed", doing, lines, "run the same command again")
+    return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

@@ -1,0 +1,228 @@
+"""How a publish is done on DuckDB: fence first, base again, keep, touch, delete, insert, read back, ledger, commit.
+
+The target is as before or wholly replaced. A publish that meets another one waits its turn and compares its base again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from reslice import ledger
+from reslice.engines.publication import Publication
+from reslice.errors import Failure, OutcomeUnknown, Refused, ResliceError, Retryable
+from reslice.values import Fingerprint, Published, State
+
+if TYPE_CHECKING:
+    from reslice.engines.duckdb import DuckDB
+
+TURN_SECONDS = 0.02
+
+
+class _TurnAwaitedError(Exception):
+    """Another publish of the table, or a writer of the same rows, is in front; `held` says which of the two."""
+
+    def __init__(self, *, is_fence: bool, found: str) -> None:
+        super().__init__(found)
+        self.is_fence = is_fence
+        self.found = found
+
+
+class _CheckHitError(Exception):
+    """A CHECK of the target forbids the value that would make a concurrent UPDATE visible."""
+
+
+def publish(engine: DuckDB, publication: Publication) -> Published:
+    """Replace the slices in one commit; wait for another publish up to `timeouts.wait`, for a writer up to `lock`."""
+    timeouts = publication.staged.contract.timeouts
+    began = time.monotonic()
+    touches = [False, True, None]  # the next value, NULL (which no CHECK forbids), none at all
+    while True:
+        try:
+            return _once(engine, publication, touches[0])
+        except _CheckHitError:
+            touches.pop(0)
+        except _TurnAwaitedError as turn:
+            limit = timeouts.wait if turn.is_fence else timeouts.lock
+            if time.monotonic() - began >= limit.total_seconds():
+                raise _not_our_turn(publication, turn, "wait" if turn.is_fence else "lock") from turn
+            time.sleep(TURN_SECONDS)
+
+
+def _once(engine: DuckDB, publication: Publication, to_null: bool | None) -> Published:
+    """Try the whole transaction once; anything but a commit rolls all of it back."""
+    opened = publication.opened
+    assert opened is not None, "only a run that stands in the ledger can publish"
+    engine.execute("BEGIN TRANSACTION")
+    try:
+        order = _take_fence(engine, publication)
+        began = time.monotonic()
+        _refuse_when_moved(engine, publication)
+        removed, inserted = _replace(engine, publication, opened.id, to_null)
+        _refuse_when_not_as_staged(engine, publication)
+        milliseconds = round((time.monotonic() - began) * 1000)
+        _write_ledger(engine, publication, opened.id, order, milliseconds)
+    except duckdb.Error as error:
+        engine.roll_back()
+        raise _sorted(error, publication) from error
+    except BaseException:
+        engine.roll_back()
+        raise
+    _commit(engine, publication, opened.id)
+    labels = tuple(each.label for each in publication.slices)
+    return Published(order, labels, removed, inserted, publication.after, milliseconds, to_null is not None)
+
+
+def _take_fence(engine: DuckDB, publication: Publication) -> int:
+    """Update the fence row first, so that any other publish of the table conflicts; return its new generation."""
+    table = {"table_name": publication.staged.target.resolved}
+    try:
+        touched = engine.execute(publication.fence(), table)[0][0]
+    except duckdb.TransactionException as error:
+        raise _TurnAwaitedError(is_fence=True, found="another publish of this table is under way") from error
+    assert touched == 1, f"the fence of {table['table_name']} is {touched} rows, not one"
+    generation = engine.execute(
+        f"SELECT generation FROM {publication.where}.fences WHERE table_name = $table_name", table
+    )
+    return int(generation[0][0])
+
+
+def _refuse_when_moved(engine: DuckDB, publication: Publication) -> None:
+    """Refuse when a later run has finished, or the slices are no longer what was compared."""
+    staged = publication.staged
+    hull = publication.compared.hull
+    later = ledger.later_run(engine, publication.where, staged.target.resolved, publication.staged_order, hull)
+    if later is not None:
+        found = f"{later} staged its rows after this run did, and has finished"
+        raise _refused(publication, "later_run", "the newest source rows stay", found)
+    rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0]
+    live = Fingerprint(int(rows), int(total))
+    if live != publication.base:
+        found = (
+            f"{publication.compared.text} held {publication.base.rows} rows when it was compared and now {live.rows}"
+        )
+        if live.rows == publication.base.rows:
+            found = f"{publication.compared.text} holds {live.rows} rows as when it was compared, with other values"
+        raise _refused(publication, "base_moved", "the slice is what it was compared with", found)
+
+
+def _refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
+    contract = publication.staged.contract
+    after = f"reslice plan {contract.name} '{publication.staged.scope.hull.text}'"
+    about = f"{contract.name} for {publication.staged.scope.text}"
+    unchanged = f"{contract.table} is as the other writer left it; nothing was written"
+    return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
+
+
+def _replace(engine: DuckDB, publication: Publication, run_id: str, to_null: bool | None) -> tuple[int, int]:
+    """Keep, touch, delete and insert; return rows removed and inserted."""
+    engine.execute(publication.keep(engine.dialect), {"run_id": run_id})
+    if to_null is not None:
+        try:
+            engine.execute(publication.touch(engine.dialect, to_null=to_null))
+        except duckdb.ConstraintException as error:
+            raise _CheckHitError from error
+    removed = engine.execute(publication.delete(engine.dialect))[0][0]
+    stamps = {"run_id": run_id, "run_time": _now(engine) if publication.stamps_time else None}
+    used = {name: value for name, value in stamps.items() if name in publication.stamps}
+    inserted = engine.execute(publication.insert(engine.dialect), used)[0][0]
+    return int(removed), int(inserted)
+
+
+def _now(engine: DuckDB) -> str:
+    now: datetime = engine.now()
+    return now.isoformat(" ")
+
+
+def _refuse_when_not_as_staged(engine: DuckDB, publication: Publication) -> None:
+    """Read the slices back inside the transaction; what is not exactly the staged rows is never committed."""
+    rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.written))[0]
+    live = Fingerprint(int(rows), int(total))
+    if live != publication.after:
+        found = f"read back {live.rows} rows ({live}) against {publication.after.rows} staged ({publication.after})"
+        raise _refused(publication, "not_as_staged", "the target holds the staged rows", found)
+
+
+def _write_ledger(engine: DuckDB, publication: Publication, run_id: str, order: int, milliseconds: int) -> None:
+    """Write the slices, groups and, for a run of one commit, the end of the run, in the data's own transaction."""
+    where, run = publication.where, publication.run
+    ledger.insert_slices(
+        engine, where, run_id, publication.slices, ["published"] * len(publication.slices), is_published=True
+    )
+    written = {each.label for each in publication.slices}
+    groups = [group for group in publication.approved.diff.groups if group.slice in written]
+    first = 1 + int(
+        engine.execute(f"SELECT count(*) FROM {where}.run_groups WHERE run_id = $run_id", {"run_id": run_id})[0][0]
+    )
+    ledger.insert_groups(engine, where, run_id, groups, first)
+    if run is None:
+        return
+    ledger.insert_rest(engine, where, run_id, run, written)
+    more = {
+        "staged_order": publication.staged_order,
+        "publish_order": order,
+        "lock_milliseconds": milliseconds,
+        "kept_table": publication.kept,
+    }
+    closed = ledger.close(engine, where, run_id, replace(run, id=run_id), State.PUBLISHED, more)
+    assert closed == 1, f"{run_id} was no longer open when it was to be published"
+
+
+def _commit(engine: DuckDB, publication: Publication, run_id: str) -> None:
+    """Commit, and read from the ledger whether it happened: COMMIT of an aborted transaction raises nothing."""
+    failed: duckdb.Error | None = None
+    try:
+        engine.execute("COMMIT")
+    except duckdb.Error as error:
+        failed = error
+        engine.roll_back()
+    try:
+        committed = engine.execute(
+            f"SELECT count(*) FROM {publication.where}.run_slices WHERE run_id = $run_id AND slice = $slice"
+            " AND state = 'published'",
+            {"run_id": run_id, "slice": publication.slices[0].label},
+        )[0][0]
+    except (duckdb.Error, ResliceError) as error:
+        raise _unknown(publication, run_id) from error
+    if not committed:
+        text = str(failed).splitlines()[0] if failed else "the database dropped the transaction in silence"
+        raise _not_published(publication, "conflict", text) from failed
+
+
+def _unknown(publication: Publication, run_id: str) -> OutcomeUnknown:
+    contract = publication.staged.contract
+    found = f"the commit of {run_id} was sent, and the ledger could not be read after it"
+    failure = Failure("outcome_unknown", "the ledger says published", (found,), f"reslice show {run_id}")
+    unchanged = "not known; the next run finds out from the ledger before it writes"
+    return OutcomeUnknown(f"{contract.name} for {publication.staged.scope.text}", [failure], unchanged=unchanged)
+
+
+def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
+    """Tell a conflict with another writer, which is waited for, from a failure of the statement itself."""
+    text = str(error).splitlines()[0]
+    if isinstance(error, duckdb.TransactionException):
+        return _TurnAwaitedError(is_fence=False, found=text)
+    return _not_published(publication, "publish_failed", text)
+
+
+def _not_published(publication: Publication, kind: str, text: str) -> Retryable:
+    contract = publication.staged.contract
+    about = f"{contract.name} for {publication.staged.scope.text}"
+    after = f"reslice run {contract.name} '{publication.staged.scope.hull.text}'"
+    failure = Failure(kind, "the slice replaced in one commit", (text,), after)
+    return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
+
+
+def _not_our_turn(publication: Publication, turn: _TurnAwaitedError, limit: str) -> Retryable:
+    contract = publication.staged.contract
+    seconds = getattr(contract.timeouts, limit).total_seconds()
+    kind = "database_busy" if turn.is_fence else "conflict"
+    asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
+    after = f"reslice run {contract.name} '{publication.staged.scope.hull.text}'"
+    failure = Failure(kind, asked, (turn.found,), after)
+    about = f"{contract.name} for {publication.staged.scope.text}"
+    return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

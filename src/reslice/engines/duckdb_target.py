@@ -1,0 +1,146 @@
+"""How DuckDB describes a table: its resolved name, columns and types, and what points at it or protects it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reslice.contract import Contract
+from reslice.engines.duckdb_sql import family_of
+from reslice.engines.sql import quote
+from reslice.errors import Failure, Refused
+from reslice.values import Column, Fill, Target
+
+if TYPE_CHECKING:
+    from reslice.engines.measure import Session
+
+NAME_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
+
+
+def describe(session: Session, contract: Contract, path: Path | None) -> Target:
+    """Describe the live table or view of the contract; columns carry the contract's spelling.
+
+    Raises Refused[target_missing] when nothing has that name.
+    """
+    found = _find(session, name_parts(contract.table))
+    if found is None:
+        raise _missing(session, contract)
+    catalog, schema, table, kind = found
+    parameters = {"catalog": catalog, "schema": schema, "table": table}
+    rows = session.execute(
+        "SELECT column_name, data_type, column_default FROM duckdb_columns() WHERE database_name = $catalog"
+        " AND schema_name = $schema AND table_name = $table ORDER BY column_index",
+        parameters,
+    )
+    generated = _generated(session, parameters)
+    wanted = (*contract.columns, *(stamp.column for stamp in contract.stamps))
+    columns = tuple(
+        Column(spelled(name, wanted), type_text, family_of(type_text), _fill(name, default, generated))
+        for name, type_text, default in rows
+    )
+    return Target(
+        catalog, schema, table, kind, columns, _referenced_by(session, catalog, table), _rights(session, catalog, path)
+    )
+
+
+def name_parts(name: str) -> list[str]:
+    """Split a table name at the dots outside double quotes; a quoted part loses its quotes."""
+    parts = [quoted.replace('""', '"') if quoted or not plain else plain for quoted, plain in NAME_PART.findall(name)]
+    return parts or [name]
+
+
+def spelled(name: str, wanted: Iterable[str]) -> str:
+    """Return the contract's spelling of a column; DuckDB tells names apart without regard to case."""
+    return next((each for each in wanted if each.lower() == name.lower()), name)
+
+
+def query_columns(session: Session, table: str, wanted: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of a staged query, in its order, in the contract's spelling."""
+    rows = session.execute(f"DESCRIBE {table}")
+    spellings = tuple(wanted)
+    return tuple(Column(spelled(row[0], spellings), row[1], family_of(row[1])) for row in rows)
+
+
+def _find(session: Session, parts: list[str]) -> tuple[str, str, str, str] | None:
+    """Find a table or view: of the current database first, then of the database that the first part names."""
+    lowered = [part.lower() for part in parts]
+    conditions = {
+        1: ["lower(name) = $a AND catalog = current_database() AND schema = current_schema()"],
+        2: [
+            "lower(name) = $b AND catalog = current_database() AND lower(schema) = $a",
+            "lower(name) = $b AND lower(catalog) = $a AND schema = 'main'",
+        ],
+        3: ["lower(name) = $c AND lower(catalog) = $a AND lower(schema) = $b"],
+    }.get(len(parts), [])
+    things = (
+        "SELECT database_name AS catalog, schema_name AS schema, table_name AS name, 'table' AS kind"
+        " FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
+        " UNION ALL SELECT database_name, schema_name, view_name, 'view' FROM duckdb_views() WHERE NOT temporary"
+    )
+    parameters: dict[str, Any] = dict(zip("abc", lowered, strict=False))
+    for condition in conditions:
+        rows = session.execute(
+            f"SELECT catalog, schema, name, kind FROM ({things}) AS things WHERE {condition} ORDER BY kind", parameters
+        )
+        if rows:
+            catalog, schema, name, kind = rows[0]
+            return catalog, schema, name, kind
+    return None
+
+
+def _missing(session: Session, contract: Contract) -> Refused:
+    rows = session.execute(
+        "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1"
+    )
+    names = [row[0].removeprefix("main.") for row in rows if not row[0].startswith(f"{contract.ledger.schema}.")]
+    near = difflib.get_close_matches(contract.table, names, n=1)
+    found = f"the database has no table {contract.table}" + (f"; did you mean {near[0]}?" if near else "")
+    asked = contract.quote("table", f"table: {contract.table}")
+    failure = Failure("target_missing", asked, (found,), "create the table, or correct the contract")
+    return Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def _generated(session: Session, parameters: dict[str, Any]) -> frozenset[str]:
+    """Return the generated columns. DuckDB 1.5 tells them only in the table's own SQL."""
+    rows = session.execute(
+        "SELECT column_name, data_type, sql FROM duckdb_tables() AS t JOIN duckdb_columns() AS c"
+        " USING (database_name, schema_name, table_name) WHERE database_name = $catalog AND schema_name = $schema"
+        " AND table_name = $table AND column_default IS NOT NULL",
+        parameters,
+    )
+    return frozenset(
+        name
+        for name, type_text, text in rows
+        if any(f"{written} {type_text} GENERATED ALWAYS AS" in (text or "") for written in (name, quote(name)))
+    )
+
+
+def _fill(name: str, default: str | None, generated: frozenset[str]) -> Fill:
+    """A default that takes the next value of a sequence is DuckDB's way to say identity."""
+    if name in generated:
+        return Fill.GENERATED
+    return Fill.IDENTITY if default and "nextval(" in default.lower() else Fill.PLAIN
+
+
+def _referenced_by(session: Session, catalog: str, table: str) -> tuple[str, ...]:
+    rows = session.execute(
+        "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'"
+        " AND referenced_table = $table AND database_name = $catalog ORDER BY 1",
+        {"table": table, "catalog": catalog},
+    )
+    return tuple(row[0] for row in rows)
+
+
+def _rights(session: Session, catalog: str, path: Path | None) -> tuple[str, ...]:
+    """Say what keeps a run from writing: the file's mode, or how the caller attached it."""
+    if path is not None:
+        places = [place for place in (path, path.parent) if not os.access(place, os.W_OK)]
+        return tuple(f"write: this user may not write {place}" for place in places)
+    rows = session.execute(
+        "SELECT readonly FROM duckdb_databases() WHERE database_name = $catalog", {"catalog": catalog}
+    )
+    return ("write: the connection has the database attached read-only",) if rows and rows[0][0] else ()

@@ -1,0 +1,426 @@
+"""What is measured on the temporary tables of one staging: the rules of the contract, the controls, and the diff.
+
+Shared by engines: each function takes a `Session` (execute and dialect) and gives values. Statements are few, because
+each has a fixed cost; examples are fetched only where something is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+
+from reslice.contract import Contract, Reconciliation
+from reslice.engines import sql
+from reslice.engines.sql import Dialect, Names, quote
+from reslice.fingerprint import columns_of
+from reslice.ranges import Moment, Scope, moment_from_column
+from reslice.values import (
+    Change,
+    Column,
+    ControlLine,
+    Diff,
+    Family,
+    Findings,
+    Fingerprint,
+    GroupDiff,
+    Number,
+    Problem,
+    SliceDiff,
+    Staged,
+    Target,
+    Total,
+)
+
+GROUPS_MAX = 1000
+"""Groups of a diff that are fetched, shown and recorded; how many more there are is always said."""
+
+NEAR_EQUAL_SHOWN = 5
+
+
+class Session(Protocol):
+    """A connection that runs one statement and gives its rows."""
+
+    dialect: Dialect
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run `statement` and return its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A condition on rows of the source that must hold for none of them; `unless` names rules that make it moot."""
+
+    kind: str
+    column: str | None
+    condition: str
+
+
+def inspect(session: Session, staged: Staged, names: Names) -> Findings:
+    """Measure every rule of the contract on the source's rows and on the cast rows made from them."""
+    rules = _rules(session.dialect, staged)
+    counts = ", ".join(f"count(*) FILTER (WHERE {rule.condition})" for rule in rules)
+    row = session.execute(f"SELECT count(*), {counts} FROM {names.source}")[0]
+    problems = [
+        Problem(rule.kind, rule.column, count, _example(session, staged, names, rule))
+        for rule, count in zip(rules, row[1:], strict=True)
+        if count
+    ]
+    problems += _repeated_keys(session, staged, names)
+    controls: tuple[ControlLine, ...] = ()
+    if staged.contract.controls is not None:
+        found, controls = control_lines(session, staged, names, staged.contract.controls, names.staged)
+        problems += found
+    return Findings(row[0], tuple(problems), tuple(_near_equal(session, staged, names)), controls)
+
+
+def _rules(dialect: Dialect, staged: Staged) -> list[_Rule]:
+    """Return every rule that one pass over the source's rows can decide, in the order failures are told."""
+    contract, target = staged.contract, staged.target
+    sources = {column.name: column for column in staged.source_columns}
+    declared = sql.scales(contract)
+
+    def cast(name: str) -> str:
+        wanted = target.column(name)
+        value = quote(name) if sources[name].type == wanted.type else dialect.try_cast(quote(name), wanted)
+        return dialect.plain(value, wanted)
+
+    rules = []
+    for name in contract.columns:
+        lossy = dialect.lossy(quote(name), sources[name], target.column(name), declared.get(name))
+        if lossy is not None:
+            rules.append(_Rule("lossy_value", name, lossy))
+    slice_name = contract.slice.column
+    column = target.column(slice_name)
+    rules.append(_Rule("slice_null", slice_name, f"{quote(slice_name)} IS NULL"))
+    in_hull = sql.within_range(dialect, cast(slice_name), column, staged.scope.hull)
+    rules.append(_Rule("outside_range", slice_name, f"NOT {in_hull}"))
+    off = dialect.off_unit(cast(slice_name), column, contract.slice)
+    rules.append(_Rule("slice_off_unit", slice_name, f"({in_hull} AND {off})"))
+    for grain in contract.grain:
+        if grain.name != slice_name and not grain.nulls_allowed:
+            rules.append(_Rule("key_null", grain.name, f"{quote(grain.name)} IS NULL"))
+    for measure in contract.measures:
+        if not measure.nulls_allowed:
+            rules.append(_Rule("measure_null", measure.name, f"{quote(measure.name)} IS NULL"))
+        if measure.minimum is not None:
+            rules.append(_Rule("measure_minimum", measure.name, f"{cast(measure.name)} < {measure.minimum}"))
+    return rules
+
+
+def _example(session: Session, staged: Staged, names: Names, rule: _Rule) -> str:
+    """Return one row that breaks `rule`, in words; for rows outside the range also what they add up to."""
+    shown = [
+        f"CAST({session.dialect.shown(quote(column.name), column, None if column.family is not Family.FLOAT else 9)}"
+        " AS VARCHAR)"
+        for column in staged.source_columns
+    ]
+    order = sql.column_list(column.name for column in staged.contract.grain)
+    row = session.execute(
+        f"SELECT {', '.join(shown)} FROM {names.source} WHERE {rule.condition} ORDER BY {order} LIMIT 1"
+    )[0]
+    example = row_words([column.name for column in staged.source_columns], row, staged.contract)
+    if rule.kind != "outside_range":
+        return example
+    numbers = sql.numeric_measures(staged.contract, staged.target)
+    if not numbers:
+        return example
+    totals = session.execute(
+        f"SELECT {', '.join(f'CAST(sum({quote(measure.name)}) AS VARCHAR)' for measure in numbers)}"
+        f" FROM {names.source} WHERE {rule.condition}"
+    )[0]
+    words = ", ".join(f"{measure.name} {total}" for measure, total in zip(numbers, totals, strict=True))
+    return f"{example}; together {words}"
+
+
+def row_words(columns: Sequence[str], row: Sequence[Any], contract: Any) -> str:
+    """Return a row as `(2026-01-02, web) order_count 1, amount_cents 7000`."""
+    values = dict(zip(columns, row, strict=True))
+    key = ", ".join("NULL" if values.get(c.name) is None else str(values[c.name]) for c in contract.grain)
+    measures = ", ".join(
+        f"{m.name} {'NULL' if values[m.name] is None else values[m.name]}"
+        for m in contract.measures
+        if m.name in values
+    )
+    return f"({key}) {measures}"
+
+
+def _repeated_keys(session: Session, staged: Staged, names: Names) -> list[Problem]:
+    keys = sql.column_list(column.name for column in staged.contract.grain)
+    shown = ", ".join(
+        session.dialect.shown(quote(column.name), staged.target.column(column.name), None)
+        for column in staged.contract.grain
+    )
+    repeated = f"SELECT {keys}, count(*) AS row_count FROM {names.staged} GROUP BY {keys} HAVING count(*) > 1"
+    found = session.execute(
+        f"SELECT count(*) OVER (), sum(row_count) OVER (), row_count, {shown} FROM ({repeated}) AS repeated"
+        f" ORDER BY row_count DESC, {keys} LIMIT 1"
+    )
+    if not found:
+        return []
+    key_count, row_count, most, *key = found[0]
+    words = ", ".join("NULL" if value is None else str(value) for value in key)
+    return [
+        Problem(
+            "key_repeated", None, int(key_count), f"{int(row_count)} rows share them; e.g. ({words}) has {most} rows"
+        )
+    ]
+
+
+def _near_equal(session: Session, staged: Staged, names: Names) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """Find text keys that are equal but for case, outer spaces or Unicode form."""
+    for grain in staged.contract.grain:
+        if staged.target.column(grain.name).family is not Family.TEXT or grain.name == staged.contract.slice.column:
+            continue
+        column = quote(grain.name)
+        folded = session.dialect.near_key("value")
+        distinct = f"SELECT DISTINCT {column} AS value FROM {names.staged} WHERE {column} IS NOT NULL"
+        rows = session.execute(
+            f"SELECT value FROM (SELECT value, count(*) OVER (PARTITION BY {folded}) AS alike, {folded} AS folded"
+            f" FROM ({distinct}) AS keys) AS counted WHERE alike > 1 ORDER BY folded, value LIMIT {NEAR_EQUAL_SHOWN}"
+        )
+        if rows:
+            yield grain.name, tuple(row[0] for row in rows)
+
+
+# --- controls ---------------------------------------------------------------------------------------------------------
+
+
+def control_lines(
+    session: Session, staged: Staged, names: Names, query: Reconciliation, rows: str
+) -> tuple[list[Problem], tuple[ControlLine, ...]]:
+    """Compare the figures of `query`, staged in the control table, with the rows in `rows`, exactly and per slice."""
+    problems = _control_shape(session, staged, names, query)
+    if problems:
+        return problems, ()
+    scope, zone_slice = staged.scope, staged.contract.slice
+    column = staged.target.column(zone_slice.column)
+    value = session.dialect.plain(_control_slice(session.dialect, staged, column), column)
+    figures, sums = [], []
+    for place, match in enumerate(query.match):
+        figures.append(f"coalesce({_figure(staged, match.figure, match.measure)}, 0) AS f{place}")
+        sums.append(f"{_sum(session.dialect, staged, match.measure)} AS t{place}")
+    inside = sql.within(session.dialect, value, column, zone_slice, scope)
+    pairs = ", ".join(f"coalesce(c.f{n}, 0) AS f{n}, coalesce(t.t{n}, 0) AS t{n}" for n in range(len(figures)))
+    joined = (
+        f"SELECT coalesce(c.slice, t.slice) AS slice, {pairs}\n"
+        f"FROM (SELECT {session.dialect.slice_start(value, column, zone_slice)} AS slice, {', '.join(figures)}"
+        f" FROM {names.control} WHERE {inside}) AS c\n"
+        f"FULL JOIN (SELECT {sql.SLICE} AS slice, {', '.join(sums)} FROM {rows} GROUP BY 1) AS t ON c.slice = t.slice"
+    )
+    totals = session.execute(
+        "SELECT " + ", ".join(f"sum(f{n}), sum(t{n})" for n in range(len(figures))) + f" FROM ({joined}) AS joined"
+    )[0]
+    lines = []
+    for place, match in enumerate(query.match):
+        differing = session.execute(
+            f"SELECT {session.dialect.slice_text('slice', column)} FROM ({joined}) AS joined"
+            f" WHERE f{place} <> t{place} ORDER BY slice"
+        )
+        labels = tuple(_label(scope, column, row[0]) for row in differing)
+        control, target = (_number(value) or 0 for value in totals[2 * place : 2 * place + 2])
+        lines.append(ControlLine(query.name, match.figure, match.expression, control, target, labels))
+    return [], tuple(lines)
+
+
+def _control_slice(dialect: Dialect, staged: Staged, column: Column) -> str:
+    found = next(each for each in staged.control_columns if each.name == column.name)
+    return quote(column.name) if found.type == column.type else dialect.try_cast(quote(column.name), column)
+
+
+def _figure(staged: Staged, figure: str, measure: str | None) -> str:
+    """Return a figure of the control; a float is read at the scale of the measure it must match."""
+    column = next(each for each in staged.control_columns if each.name == figure)
+    scale = None if measure is None else sql.scales(staged.contract)[measure]
+    if column.family is Family.FLOAT and scale is not None:
+        return f"CAST({quote(figure)} AS DECIMAL(38,{scale}))"
+    return quote(figure)
+
+
+def _sum(dialect: Dialect, staged: Staged, measure: str | None) -> str:
+    if measure is None:
+        return "count(*)"
+    column = staged.target.column(measure)
+    return f"sum({dialect.shown(quote(measure), column, sql.scales(staged.contract)[measure])})"
+
+
+def _control_shape(session: Session, staged: Staged, names: Names, query: Reconciliation) -> list[Problem]:
+    """Find what keeps the control from being one row of exact figures per slice of the range."""
+    slice_name = staged.contract.slice.column
+    found = {column.name: column for column in staged.control_columns}
+    wanted = [slice_name, *(match.figure for match in query.match)]
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        return [
+            Problem("control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}")
+        ]
+    scales = sql.scales(staged.contract)
+    for match in query.match:
+        family = found[match.figure].family
+        exact = family in (Family.INTEGER, Family.DECIMAL)
+        if not exact and not (family is Family.FLOAT and match.measure and scales[match.measure] is not None):
+            kind = found[match.figure].type
+            words = (
+                f"{query.query.name} returns {match.figure} as {kind}; an exact number (integer or decimal) is needed"
+            )
+            return [Problem("control_rows", match.figure, 1, words)]
+    column = staged.target.column(slice_name)
+    value = session.dialect.plain(_control_slice(session.dialect, staged, column), column)
+    inside = sql.within_range(session.dialect, value, column, staged.scope.hull)
+    start = session.dialect.slice_start(value, column, staged.contract.slice)
+    row = session.execute(
+        f"SELECT count(*) FILTER (WHERE {value} IS NULL), count(*) FILTER (WHERE NOT {inside}),"
+        f" count(*) - count(DISTINCT {start}) FROM {names.control}"
+    )[0]
+    phrases = ("have no slice", "lie outside the range", "repeat a slice")
+    return [
+        Problem("control_rows", slice_name, int(count), f"{int(count)} rows of {query.query.name} {word}")
+        for count, word in zip(row, phrases, strict=True)
+        if count
+    ][:1]
+
+
+# --- the diff ---------------------------------------------------------------------------------------------------------
+
+
+def compare(session: Session, staged: Staged, names: Names) -> Diff:
+    """Compare staged rows and base. Equal row counts and fingerprints decide, never an empty join."""
+    contract, target, scope = staged.contract, staged.target, staged.scope
+    column = sql.slice_column(contract, target)
+    session.execute(f"CREATE TEMPORARY TABLE {names.slices} AS {sql.slices_select(names)}")
+    rows = session.execute(
+        f"SELECT {session.dialect.slice_text('slice', column)}, base_rows, base_total, staged_rows, staged_total"
+        f" FROM {names.slices} ORDER BY slice"
+    )
+    sides = [
+        (_moment(scope, column, row[0]), Fingerprint(int(row[1]), int(row[2])), Fingerprint(int(row[3]), int(row[4])))
+        for row in rows
+    ]
+    counts: dict[Any, tuple[int, int, int, int]] = {}
+    groups: tuple[GroupDiff, ...] = ()
+    if any(base != after for _, base, after in sides):
+        diff = sql.diff_select(session.dialect, contract, target, names)
+        session.execute(f"CREATE TEMPORARY TABLE {names.diff} AS {diff}")
+        counts = _slice_counts(session, scope, column, names)
+        groups = _groups(session, staged, column, names)
+    slices = tuple(_slice_diff(scope, moment, base, after, counts.get(moment)) for moment, base, after in sides)
+    moved = sum(added + changed + removed for added, changed, removed, _ in counts.values())
+    return Diff(scope, slices, groups, moved - len(groups), _totals(session, staged, names), columns_of(contract))
+
+
+def _slice_diff(
+    scope: Scope, moment: Any, base: Fingerprint, staged: Fingerprint, counts: tuple[int, int, int, int] | None
+) -> SliceDiff:
+    added, changed, removed, repeated = counts or (0, 0, 0, 0)
+    unchanged = staged.rows - added - changed
+    return SliceDiff(moment, scope.label(moment), base, staged, added, changed, removed, unchanged, repeated)
+
+
+def _slice_counts(session: Session, scope: Scope, column: Column, names: Names) -> dict[Any, tuple[int, int, int, int]]:
+    each = ", ".join(f"count(*) FILTER (WHERE change = '{change.value}')" for change in Change)
+    rows = session.execute(
+        f"SELECT {session.dialect.slice_text('slice', column)}, {each}, sum(greatest(rows_before - 1, 0))"
+        f" FROM {names.diff} GROUP BY slice"
+    )
+    return {_moment(scope, column, row[0]): (row[1], row[2], row[3], int(row[4])) for row in rows}
+
+
+def _groups(session: Session, staged: Staged, column: Column, names: Names) -> tuple[GroupDiff, ...]:
+    """Fetch the groups that moved most, then put them in the order of slice and key."""
+    contract, dialect = staged.contract, session.dialect
+    key = dialect.json_object(
+        [(g.name, dialect.shown(quote(g.name), staged.target.column(g.name), None)) for g in contract.grain]
+    )
+    before = dialect.json_object([(m.name, quote("before:" + m.name)) for m in contract.measures])
+    after = dialect.json_object([(m.name, quote("after:" + m.name)) for m in contract.measures])
+    order = sql.column_list(column.name for column in contract.grain)
+    rows = session.execute(
+        f"SELECT change, slice_text, key, before, after, rows_before FROM (SELECT change,"
+        f" {dialect.slice_text('slice', column)} AS slice_text, {key} AS key, {before} AS before, {after} AS after,"
+        f" rows_before, slice, {order} FROM {names.diff} ORDER BY moved DESC, slice, {order} LIMIT {GROUPS_MAX})"
+        f" AS largest ORDER BY slice, {order}"
+    )
+    return tuple(
+        GroupDiff(
+            Change(change),
+            _label(staged.scope, column, slice_text),
+            _values(key_text),
+            None if change == Change.ADDED else _values(before_text),
+            None if change == Change.REMOVED else _values(after_text),
+            rows_before,
+        )
+        for change, slice_text, key_text, before_text, after_text, rows_before in rows
+    )
+
+
+def _values(text: str) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = json.loads(text, parse_float=Decimal)
+    return values
+
+
+def _totals(session: Session, staged: Staged, names: Names) -> dict[str, Total]:
+    measures = sql.numeric_measures(staged.contract, staged.target)
+    if not measures:
+        return {}
+    sums = ", ".join(_sum(session.dialect, staged, measure.name) for measure in measures)
+    rows = session.execute(
+        f"SELECT 1 AS side, {sums} FROM {names.base} UNION ALL SELECT 2, {sums} FROM {names.staged} ORDER BY side"
+    )
+    return {
+        measure.name: Total(_number(before), _number(after))
+        for measure, before, after in zip(measures, rows[0][1:], rows[1][1:], strict=True)
+    }
+
+
+def compare_stagings(session: Session, staged: Staged, first: Names, second: Names) -> tuple[str, ...]:
+    """Name the columns in which two stagings differ; all of the grain when they hold different keys."""
+    contract = staged.contract
+    fingerprints = session.execute(
+        f"SELECT (SELECT (count(*), coalesce(sum({sql.HASH}), 0)) FROM {first.staged})"
+        f" = (SELECT (count(*), coalesce(sum({sql.HASH}), 0)) FROM {second.staged})"
+    )[0][0]
+    if fingerprints:
+        return ()
+    keys = [column.name for column in contract.grain]
+    measures = ", ".join(
+        f"count(*) FILTER (WHERE a.{quote(m.name)} IS DISTINCT FROM b.{quote(m.name)})" for m in contract.measures
+    )
+    row = session.execute(
+        f"SELECT count(*) FILTER (WHERE a.present IS NULL OR b.present IS NULL), {measures}\n"
+        f"FROM (SELECT *, true AS present FROM {first.staged}) AS a\n"
+        f"FULL JOIN (SELECT *, true AS present FROM {second.staged}) AS b ON {sql.same_key(keys, 'a', 'b')}"
+    )[0]
+    if row[0]:
+        return tuple(keys)
+    return tuple(m.name for m, count in zip(contract.measures, row[1:], strict=True) if count)
+
+
+def affected_moments(
+    session: Session, contract: Contract, target: Target, body: str, values: Mapping[str, str]
+) -> list[Moment]:
+    """Return the slices that the query `body` names in its first column, in order; NULLs belong to no slice."""
+    column = sql.slice_column(contract, target)
+    cast = session.dialect.try_cast("value", column)
+    start = session.dialect.slice_start(cast, column, contract.slice)
+    rows = session.execute(
+        f"SELECT DISTINCT {session.dialect.slice_text(start, column)} FROM (\n{body}\n) AS query (value)", values
+    )
+    unit, zone = contract.slice.unit, contract.slice.timezone
+    return sorted(moment_from_column(row[0], column.family.value, unit, zone) for row in rows if row[0] is not None)
+
+
+def _moment(scope: Scope, column: Column, text: str) -> Any:
+    return moment_from_column(text, column.family.value, scope.unit, scope.zone)
+
+
+def _label(scope: Scope, column: Column, text: str) -> str:
+    return scope.label(_moment(scope, column, text))
+
+
+def _number(value: Any) -> Number | None:
+    """Return an exact number: int where it is whole by type, Decimal otherwise."""
+    if value is None or isinstance(value, int | Decimal):
+        return value
+    return Decimal(str(value))

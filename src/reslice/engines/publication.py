@@ -1,0 +1,151 @@
+"""One publish, as data: which slices, under which conditions, and every statement in order.
+
+`plan --sql` prints these statements and a publish executes them; there is no second place where they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reslice import ledger
+from reslice.contract import StampValue
+from reslice.engines import sql
+from reslice.engines.measure import Session
+from reslice.engines.sql import Dialect, Names, quote
+from reslice.fingerprint import columns_of
+from reslice.ranges import Range, Scope, moment_from_column
+from reslice.values import Approved, Fingerprint, Opened, Run, SliceDiff, Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What one commit replaces. `run` closes the ledger row in the same commit; None leaves it open for more slices."""
+
+    staged: Staged
+    approved: Approved
+    slices: tuple[SliceDiff, ...]
+    opened: Opened | None
+    run: Run | None
+    where: str
+    names: Names
+    staged_order: int
+
+    @property
+    def written(self) -> Scope:
+        """The slices this commit rewrites."""
+        scope = self.staged.scope
+        first, *rest = (each.slice for each in self.slices)
+        return Scope.of(Range(scope.unit, scope.zone, first, first)).plus(rest)
+
+    @property
+    def compared(self) -> Scope:
+        """The slices that must still be what was compared: all of the run's, or the one that is written alone."""
+        return self.written if self.run is None else self.staged.scope
+
+    @property
+    def base(self) -> Fingerprint:
+        """What the compared slices must still hold."""
+        compared = self.slices if self.run is None else self.approved.diff.slices
+        return sum((each.base for each in compared), Fingerprint())
+
+    @property
+    def after(self) -> Fingerprint:
+        """What the written slices must hold afterwards."""
+        return sum((each.staged for each in self.slices), Fingerprint())
+
+    @property
+    def kept(self) -> str:
+        """The table that keeps the replaced rows."""
+        return ledger.kept_table(self.where, self.staged.target)
+
+    def within(self, dialect: Dialect, scope: Scope) -> str:
+        """Return the condition that a row of the target, or of the staged rows, lies in `scope`."""
+        contract = self.staged.contract
+        column = sql.slice_column(contract, self.staged.target)
+        return sql.within(dialect, quote(column.name), column, contract.slice, scope)
+
+    def fence(self) -> str:
+        """Return the statement that comes first and must touch exactly one row."""
+        return f"UPDATE {self.where}.fences SET generation = generation + 1 WHERE table_name = $table_name"
+
+    def fingerprint(self, dialect: Dialect, scope: Scope) -> str:
+        """Return the SELECT of the target's fingerprint over `scope`."""
+        contract, target = self.staged.contract, self.staged.target
+        condition = self.within(dialect, scope)
+        return sql.fingerprint_select(dialect, contract, target, columns_of(contract), condition)
+
+    def keep(self, dialect: Dialect) -> str:
+        """Return the statement that keeps the rows about to be replaced; it takes the parameter `run_id`."""
+        columns = sql.column_list(ledger.kept_columns(self.staged.target))
+        return (
+            f"INSERT INTO {self.kept} ({quote(ledger.KEPT_RUN)}, {columns})\n"
+            f"SELECT $run_id, {columns} FROM {sql.target_name(self.staged.target)}"
+            f" WHERE {self.within(dialect, self.written)}"
+        )
+
+    def touch(self, dialect: Dialect, *, to_null: bool) -> str:
+        """Return the UPDATE after which a concurrent UPDATE of these rows is a conflict."""
+        contract, target = self.staged.contract, self.staged.target
+        condition = self.within(dialect, self.written)
+        return sql.touch_statement(dialect, contract, target, condition, to_null=to_null)
+
+    def delete(self, dialect: Dialect) -> str:
+        """Return the DELETE of the slices."""
+        return sql.delete_statement(self.staged.target, self.within(dialect, self.written))
+
+    def insert(self, dialect: Dialect) -> str:
+        """Return the INSERT of the staged rows; stamps take the parameters `run_time` and `run_id`."""
+        condition = self.within(dialect, self.written)
+        return sql.insert_statement(self.staged.contract, self.staged.target, self.names, condition)
+
+    @property
+    def stamps(self) -> frozenset[str]:
+        """The parameters the INSERT takes."""
+        return frozenset(stamp.value.value for stamp in self.staged.contract.stamps)
+
+    @property
+    def stamps_time(self) -> bool:
+        """Whether a stamp takes the run's time."""
+        return StampValue.RUN_TIME.value in self.stamps
+
+    def shown(self, dialect: Dialect) -> tuple[str, ...]:
+        """Return the statements of the commit, in order, as a person reads them."""
+        if not self.slices:
+            return ()
+        return (
+            "BEGIN TRANSACTION",
+            self.fence(),
+            f"-- must be {self.base}, as it was compared\n{self.fingerprint(dialect, self.compared)}",
+            self.keep(dialect),
+            f"-- so that a concurrent UPDATE is a conflict and not lost\n{self.touch(dialect, to_null=False)}",
+            self.delete(dialect),
+            self.insert(dialect),
+            f"-- must be {self.after}, as it was staged\n{self.fingerprint(dialect, self.written)}",
+            f"-- the run's row in {self.where}.runs, its slices and its groups",
+            "COMMIT",
+        )
+
+    def differing(self, session: Session) -> tuple[str, ...]:
+        """Read the written slices and name those that are not the staged rows."""
+        staged = self.staged
+        found = Fingerprint(
+            *(int(value) for value in session.execute(self.fingerprint(session.dialect, self.written))[0])
+        )
+        if found == self.after:
+            return ()
+        column = sql.slice_column(staged.contract, staged.target)
+        select = sql.base_select(
+            session.dialect, staged.contract, staged.target, self.written, columns_of(staged.contract)
+        )
+        text = session.dialect.slice_text("slice", column)
+        rows = session.execute(
+            f"SELECT {text}, row_count, total FROM (SELECT {sql.SLICE} AS slice, count(*) AS row_count,"
+            f" sum({sql.HASH}) AS total FROM ({select}) AS live GROUP BY 1) AS slices"
+        )
+        live = {
+            moment_from_column(row[0], column.family.value, staged.scope.unit, staged.scope.zone): Fingerprint(
+                int(row[1]), int(row[2])
+            )
+            for row in rows
+        }
+        return tuple(each.label for each in self.slices if live.get(each.slice, Fingerprint()) != each.staged)

@@ -1,0 +1,275 @@
+"""SQL that engines share: how a slice, a row and a range are written, given the few words in which dialects differ.
+
+Identifiers are quoted by one function, `quote`. Values of the user are bound; the only literals are texts that
+`ranges` made from validated dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from reslice.contract import Contract, Measure, SliceColumn
+from reslice.ranges import Range, Scope
+from reslice.values import Column, Staged, Target
+
+SLICE = '"reslice:slice"'
+HASH = '"reslice:hash"'
+OPEN_RANGES_MAX = 40
+"""Ranges written out as conditions; a scope of more ranges is matched against a list of its slices."""
+
+
+def quote(name: str) -> str:
+    """Return `name` as one quoted identifier, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(value: str) -> str:
+    """Return `value` as a text literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def column_list(names: Iterable[str]) -> str:
+    """Return quoted names, separated by commas."""
+    return ", ".join(quote(name) for name in names)
+
+
+class Dialect(Protocol):
+    """The words in which one database differs from another."""
+
+    def literal(self, text: str, column: Column, zone: str, *, local: bool) -> str:
+        """Return a slice value as a literal of the column's type; `local` is wall time of `zone`."""
+
+    def canonical(self, expression: str, column: Column, scale: int | None) -> str:
+        """Return the text of a value that is not NULL, as the fingerprint wants it."""
+
+    def row_hash(self, text: str) -> str:
+        """Return the first 60 bits of the md5 of `text`, as an integer that can be summed without overflow."""
+
+    def slice_start(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
+        """Return the first moment of the unit a value lies in, in the column's own type."""
+
+    def slice_text(self, expression: str, column: Column) -> str:
+        """Return a slice value as the text `ranges.moment_from_column` reads."""
+
+    def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
+        """Return a condition that is true when a value is not the first moment of a unit."""
+
+    def plain(self, expression: str, column: Column) -> str:
+        """Return the value free of any collation, so that equal means the same bytes."""
+
+    def try_cast(self, expression: str, column: Column) -> str:
+        """Return the value in the column's type, or NULL when it cannot be."""
+
+    def lossy(self, expression: str, source: Column, target: Column, scale: int | None) -> str | None:
+        """Return a condition that is true when the cast changes the value; None when it never does."""
+
+    def shown(self, expression: str, column: Column, scale: int | None) -> str:
+        """Return a value as it is fetched to be shown: numbers exact, everything else text."""
+
+    def json_object(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Return an expression for a JSON object, as text, of key and SQL expression pairs."""
+
+    def near_key(self, expression: str) -> str:
+        """Return text folded for case, outer spaces and Unicode form."""
+
+    def different(self, expression: str, column: Column) -> str:
+        """Return a value of the column's type that is not the value it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The temporary relations of one staging, already qualified."""
+
+    source: str
+    staged: str
+    base: str
+    control: str
+    slices: str
+    diff: str
+
+
+def target_name(target: Target) -> str:
+    """Return the qualified, quoted name of the target."""
+    return f"{quote(target.catalog)}.{quote(target.schema)}.{quote(target.table)}"
+
+
+def slice_column(contract: Contract, target: Target) -> Column:
+    """Return the target's column that decides which slice a row belongs to."""
+    return target.column(contract.slice.column)
+
+
+def scales(contract: Contract) -> Mapping[str, int | None]:
+    """Return the declared scale of each measure."""
+    return {measure.name: measure.scale for measure in contract.measures}
+
+
+def numeric_measures(contract: Contract, target: Target) -> tuple[Measure, ...]:
+    """Return the measures that can be summed, in declared order."""
+    return tuple(measure for measure in contract.measures if target.column(measure.name).family.is_number)
+
+
+def hash_of(dialect: Dialect, contract: Contract, target: Target, columns: Iterable[str], prefix: str = "") -> str:
+    """Return the hash expression of a row that holds the target's types."""
+    declared = scales(contract)
+    texts = [
+        f"coalesce('V' || {dialect.canonical(prefix + quote(name), target.column(name), declared.get(name))}, 'N')"
+        for name in columns
+    ]
+    return dialect.row_hash(" || '|' || ".join(texts))
+
+
+def within_range(dialect: Dialect, expression: str, column: Column, span: Range) -> str:
+    """Return the condition that a slice value lies in a closed range: `>= start AND < next unit`."""
+    bounds = span.column_values(column.family.value)
+    start = dialect.literal(bounds.start, column, span.zone, local=bounds.local)
+    after = dialect.literal(bounds.next, column, span.zone, local=bounds.local)
+    value = dialect.plain(expression, column)
+    return f"({value} >= {start} AND {value} < {after})"
+
+
+def within(dialect: Dialect, expression: str, column: Column, slice_of: SliceColumn, scope: Scope) -> str:
+    """Return the condition that a slice value lies in one of the ranges of `scope`."""
+    if len(scope.ranges) <= OPEN_RANGES_MAX:
+        conditions = [within_range(dialect, expression, column, span) for span in scope.ranges]
+        return conditions[0] if len(conditions) == 1 else f"({' OR '.join(conditions)})"
+    starts = []
+    for moment in scope.slices():
+        one = Range(scope.unit, scope.zone, moment, moment).column_values(column.family.value)
+        starts.append(dialect.literal(one.start, column, scope.zone, local=one.local))
+    hull = within_range(dialect, expression, column, scope.hull)
+    return f"({hull} AND {dialect.slice_start(expression, column, slice_of)} IN ({', '.join(starts)}))"
+
+
+def same_key(columns: Iterable[str], left: str, right: str) -> str:
+    """Return the NULL-safe condition that two rows share their grain key."""
+    return " AND ".join(f"{left}.{quote(name)} IS NOT DISTINCT FROM {right}.{quote(name)}" for name in columns)
+
+
+def base_select(dialect: Dialect, contract: Contract, target: Target, scope: Scope, hashed: Sequence[str]) -> str:
+    """Return the SELECT of the base: the target's rows of the scope, with slice and hash."""
+    column = slice_column(contract, target)
+    values = [f"{dialect.plain(quote(name), target.column(name))} AS {quote(name)}" for name in contract.columns]
+    return (
+        f"SELECT {', '.join(values)},\n"
+        f"  {dialect.slice_start(quote(column.name), column, contract.slice)} AS {SLICE},\n"
+        f"  {hash_of(dialect, contract, target, hashed)} AS {HASH}\n"
+        f"FROM {target_name(target)}\n"
+        f"WHERE {within(dialect, quote(column.name), column, contract.slice, scope)}"
+    )
+
+
+def staged_select(dialect: Dialect, staged: Staged, names: Names, hashed: Sequence[str]) -> str:
+    """Return the SELECT that casts the source's rows once to the target's types, with slice and hash.
+
+    Rows between the ranges of a scope are left out; rows beyond its hull, or with no slice, were counted before.
+    """
+    contract, target = staged.contract, staged.target
+    column = slice_column(contract, target)
+    casts = []
+    for source in staged.source_columns:
+        if source.name in contract.columns:
+            wanted = target.column(source.name)
+            value = quote(source.name) if source.type == wanted.type else dialect.try_cast(quote(source.name), wanted)
+            casts.append(f"{dialect.plain(value, wanted)} AS {quote(source.name)}")
+    condition = within(dialect, quote(column.name), column, contract.slice, staged.scope)
+    return (
+        f"SELECT *, {dialect.slice_start(quote(column.name), column, contract.slice)} AS {SLICE},\n"
+        f"  {hash_of(dialect, contract, target, hashed)} AS {HASH}\n"
+        f"FROM (SELECT {', '.join(casts)} FROM {names.source}) AS source_rows\n"
+        f"WHERE {condition}"
+    )
+
+
+def slices_select(names: Names) -> str:
+    """Return the SELECT that puts both sides' fingerprints of every slice with rows beside each other."""
+    side = "SELECT {0} AS slice, count(*) AS row_count, sum({1}) AS total FROM {2} GROUP BY 1"
+    return (
+        "SELECT coalesce(b.slice, s.slice) AS slice,\n"
+        "  coalesce(b.row_count, 0) AS base_rows, coalesce(b.total, 0) AS base_total,\n"
+        "  coalesce(s.row_count, 0) AS staged_rows, coalesce(s.total, 0) AS staged_total\n"
+        f"FROM ({side.format(SLICE, HASH, names.base)}) AS b\n"
+        f"FULL JOIN ({side.format(SLICE, HASH, names.staged)}) AS s ON b.slice = s.slice"
+    )
+
+
+DIFFERS = "(base_rows <> staged_rows OR base_total <> staged_total)"
+"""A slice of `slices_select` whose rows are not the same rows."""
+
+
+def diff_select(dialect: Dialect, contract: Contract, target: Target, names: Names) -> str:
+    """Return the SELECT of the groups that are not as they were, in the slices that differ.
+
+    Columns: change, slice, the grain, `before:m` and `after:m` of every measure, rows_before, and moved (how far the
+    numbers moved together, for the order in which groups are shown). Repeated base keys count as changed.
+    """
+    keys = [column.name for column in contract.grain]
+    declared = scales(contract)
+    before, moved = [], ["0"]
+    for measure in contract.measures:
+        column = target.column(measure.name)
+        name = quote(measure.name)
+        fold = "sum" if column.family.is_number else "min"
+        shown = dialect.shown(name, column, declared[measure.name])
+        before.append(f"{fold}({shown}) AS {name}")
+        if column.family.is_number:
+            after = dialect.shown(f"s.{name}", column, declared[measure.name])
+            moved.append(f"abs(coalesce({after}, 0) - coalesce(b.{name}, 0))")
+    measures = [
+        f"b.{quote(m.name)} AS {quote('before:' + m.name)}, "
+        f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {quote('after:' + m.name)}"
+        for m in contract.measures
+    ]
+    differing = f"{SLICE} IN (SELECT slice FROM {names.slices} WHERE {DIFFERS})"
+    keyed = ", ".join(f"coalesce(s.{quote(key)}, b.{quote(key)}) AS {quote(key)}" for key in keys)
+    return (
+        "SELECT CASE WHEN b.row_count IS NULL THEN 'added' WHEN s.present IS NULL THEN 'removed' ELSE 'changed' END"
+        " AS change,\n"
+        f"  coalesce(s.{SLICE}, b.{SLICE}) AS slice, {keyed},\n"
+        f"  {', '.join(measures)},\n"
+        f"  coalesce(b.row_count, 0) AS rows_before, {' + '.join(moved)} AS moved\n"
+        f"FROM (SELECT {column_list(keys)}, {SLICE}, count(*) AS row_count, sum({HASH}) AS total, {', '.join(before)}\n"
+        f"      FROM {names.base} WHERE {differing} GROUP BY {column_list(keys)}, {SLICE}) AS b\n"
+        f"FULL JOIN (SELECT *, true AS present FROM {names.staged} WHERE {differing}) AS s\n"
+        f"  ON {same_key(keys, 'b', 's')}\n"
+        f"WHERE b.row_count IS NULL OR s.present IS NULL OR b.row_count > 1 OR b.total <> s.{HASH}"
+    )
+
+
+def fingerprint_select(
+    dialect: Dialect, contract: Contract, target: Target, hashed: Sequence[str], condition: str
+) -> str:
+    """Return the SELECT of row count and hash sum of the target's rows that meet `condition`."""
+    return (
+        f"SELECT count(*), coalesce(sum({hash_of(dialect, contract, target, hashed)}), 0)\n"
+        f"FROM {target_name(target)} WHERE {condition}"
+    )
+
+
+def insert_statement(contract: Contract, target: Target, names: Names, condition: str) -> str:
+    """Return the INSERT of the staged rows; stamps take the parameters `run_time` and `run_id`."""
+    columns = [*contract.columns, *(stamp.column for stamp in contract.stamps)]
+    stamps = [f"CAST(${stamp.value.value} AS {target.column(stamp.column).type})" for stamp in contract.stamps]
+    return (
+        f"INSERT INTO {target_name(target)} ({column_list(columns)})\n"
+        f"SELECT {', '.join([column_list(contract.columns), *stamps])} FROM {names.staged} WHERE {condition}"
+    )
+
+
+def touch_statement(dialect: Dialect, contract: Contract, target: Target, condition: str, *, to_null: bool) -> str:
+    """Return the UPDATE that gives every measure of the slices another value, so that the engine sees a conflict.
+
+    `to_null` takes NULL for values that are there, which no CHECK forbids, instead of a neighbouring value.
+    """
+    values = []
+    for measure in contract.measures:
+        name = quote(measure.name)
+        other = dialect.different(name, target.column(measure.name))
+        values.append(f"{name} = {f'CASE WHEN {name} IS NULL THEN {other} END' if to_null else other}")
+    return f"UPDATE {target_name(target)} SET {', '.join(values)} WHERE {condition}"
+
+
+def delete_statement(target: Target, condition: str) -> str:
+    """Return the DELETE of the slices; what is removed is decided by the range alone."""
+    return f"DELETE FROM {target_name(target)} WHERE {condition}"

@@ -1,0 +1,181 @@
+"""Every way reslice says no, sorted by what the caller should do next.
+
+Each error carries the four parts a user reads, always in the same order: what was *asked*, what was *found*, what was
+left *unchanged*, and what to do *next*. A `kind` is a stable name: kinds are added, never renamed or reused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from reslice.values import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One thing that is wrong: the rule asked for, what was found, and the way on.
+
+    `found` holds one fact per entry, counts first, then an example row.
+    """
+
+    kind: str
+    asked: str
+    found: tuple[str, ...]
+    next: str
+
+
+class ResliceError(Exception):
+    """A run, plan or verify that ended without doing what was asked.
+
+    `failures` is never empty; the first one names the error. `unchanged` says what was left as it was. `run` is what
+    was known when it ended (None when nothing had been staged). `retry` is True only where running the same command
+    again may help.
+    """
+
+    word: ClassVar[str]
+    exit_code: ClassVar[int]
+    retry: ClassVar[bool] = False
+
+    def __init__(self, about: str, failures: Iterable[Failure], *, unchanged: str, run: Run | None = None) -> None:
+        self.about = about
+        self.failures = tuple(failures)
+        self.unchanged = unchanged
+        self.run = run
+        assert self.failures, "an error without a failure says nothing"
+        for failure in self.failures:
+            assert failure.kind in KINDS, f"unknown error kind {failure.kind}"
+        super().__init__(f"{self.word}[{self.kind}]: {about}: {'; '.join(self.failures[0].found)}")
+
+    @property
+    def kind(self) -> str:
+        """The stable name of the first failure."""
+        return self.failures[0].kind
+
+    @property
+    def next(self) -> str:
+        """The way on from the first failure that offers one."""
+        return next((failure.next for failure in self.failures if failure.next), "")
+
+
+class Misused(ResliceError):
+    """The command, the contract or a SQL file cannot be understood: correct it. Nothing was touched."""
+
+    word = "misused"
+    exit_code = 2
+
+
+class Refused(ResliceError):
+    """The rows, the target or the range break the contract: no consent helps. Nothing was written."""
+
+    word = "refused"
+    exit_code = 3
+
+
+class Stopped(ResliceError):
+    """A guard wants a person to look, and then to consent. Nothing was written."""
+
+    word = "stopped"
+    exit_code = 3
+
+
+class Retryable(ResliceError):
+    """Nothing changed, and running the same command again may help."""
+
+    word = "failed"
+    exit_code = 4
+    retry = True
+
+
+class OutcomeUnknown(ResliceError):
+    """The commit was sent and it is not known, or not true, that the target holds the staged rows: look first."""
+
+    word = "unknown"
+    exit_code = 5
+
+
+class PartlyPublished(ResliceError):
+    """A run with one commit per slice ended part-way: the slices it names are published whole, the others untouched."""
+
+    word = "partly published"
+    exit_code = 6
+    retry = True
+
+
+class Interrupted(ResliceError):
+    """The user or the system asked to stop; the transaction was rolled back. Exit 130 (Ctrl-C) or 143 (SIGTERM)."""
+
+    word = "interrupted"
+    exit_code = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The meaning of one stable error kind, as the reference prints it."""
+
+    error: type[ResliceError]
+    meaning: str
+
+
+KINDS: dict[str, Kind] = {
+    # cannot be understood (2)
+    "usage": Kind(Misused, "the command line names something that does not exist or does not fit together"),
+    "contract": Kind(Misused, "reslice.yml has mistakes; each is named with line and column"),
+    "range_unreadable": Kind(Misused, "the RANGE does not parse"),
+    "connection": Kind(Misused, "the connection cannot be used as written"),
+    "source_invalid": Kind(Misused, "the database cannot understand the SQL of a file the contract names"),
+    "run_unknown": Kind(Misused, "no run of the ledger matches the RUN that was named"),
+    "plan_unreadable": Kind(Misused, "the plan file is not one that reslice wrote"),
+    # a person decides (3)
+    "range_reversed": Kind(Refused, "the range ends before it starts"),
+    "range_open": Kind(Refused, "the range has no end, or an infinite one"),
+    "range_off_unit": Kind(Refused, "a bound of the range is not the boundary of a slice"),
+    "target_missing": Kind(Refused, "the target table does not exist"),
+    "target_not_table": Kind(Refused, "the target is a view or another thing that rows cannot be replaced in"),
+    "target_column": Kind(Refused, "the target has a column the contract does not name, or lacks one it names"),
+    "target_referenced": Kind(Refused, "foreign keys of other tables point at the target"),
+    "target_rights": Kind(Refused, "the connection may not write what a run has to write"),
+    "target_type": Kind(Refused, "a column of the target has a type that reslice does not support there"),
+    "method_unsupported": Kind(Refused, "the engine cannot publish by the method the contract asks for"),
+    "source_column": Kind(Refused, "the source returns a column the contract does not name, or lacks one it names"),
+    "source_type": Kind(Refused, "a column of the source has another kind of type than the target's column"),
+    "lossy_value": Kind(Refused, "a staged value does not survive the cast to the target's type"),
+    "key_repeated": Kind(Refused, "several staged rows share one grain key"),
+    "key_null": Kind(Refused, "a grain column is NULL where the contract forbids it"),
+    "slice_null": Kind(Refused, "the slice column is NULL in staged rows"),
+    "slice_off_unit": Kind(Refused, "a staged slice value is not the first moment of its unit"),
+    "outside_range": Kind(Refused, "staged rows lie outside the range that was asked for"),
+    "measure_null": Kind(Refused, "a measure is NULL where the contract forbids it"),
+    "measure_minimum": Kind(Refused, "a measure is below the minimum of the contract"),
+    "control_rows": Kind(Refused, "a control or downstream query does not return one row per slice of the range"),
+    "control_differs": Kind(Refused, "the staged rows do not add up to the control"),
+    "base_moved": Kind(Refused, "the slice changed in the target after it was compared"),
+    "later_run": Kind(Refused, "a run that staged later has already finished on an overlapping range"),
+    "approval_stale": Kind(Refused, "the rows are no longer those that were approved"),
+    "contract_changed": Kind(Refused, "the contract or its SQL changed since the run or plan that is named"),
+    "not_as_staged": Kind(Refused, "read back before the commit, the target did not hold the staged rows"),
+    "empty_slice": Kind(Stopped, "a slice that has rows would have none"),
+    "total_change": Kind(Stopped, "the total of a measure over the range would move by more than the contract allows"),
+    "removed_groups": Kind(Stopped, "groups would be removed and the contract wants a person to see it"),
+    "closed_through": Kind(Stopped, "the range holds slices that are still filling"),
+    "max_slices": Kind(Stopped, "the range has more slices than the contract allows in one run"),
+    # try again (4)
+    "database_unavailable": Kind(Retryable, "the database cannot be reached or opened"),
+    "database_busy": Kind(Retryable, "another process holds the database file, or a lock was not free in time"),
+    "conflict": Kind(Retryable, "another transaction changed the same rows; everything was rolled back"),
+    "source_failed": Kind(Retryable, "the database failed while it evaluated the SQL of a file"),
+    "publish_failed": Kind(
+        Retryable, "the database failed while the slice was being replaced; everything was rolled back"
+    ),
+    # look first (5)
+    "outcome_unknown": Kind(OutcomeUnknown, "the commit was sent and no answer came back"),
+    "slipped_in": Kind(
+        OutcomeUnknown, "committed, and the target no longer holds the staged rows: another writer got in"
+    ),
+    "internal": Kind(OutcomeUnknown, "a bug in reslice: what became of the target is not known until it is looked at"),
+    # part-way (6), interrupted (130, 143)
+    "partly_published": Kind(PartlyPublished, "some slices are published, each whole; the rest are as they were"),
+    "interrupted": Kind(Interrupted, "the run was asked to stop and rolled back"),
+}

@@ -1,0 +1,145 @@
+"""Work in a second thread, while this one listens for signals and tells a terminal how far the work is.
+
+Ctrl-C and SIGTERM ask the work to stop, once; it rolls back and ends by itself, and is always waited for. A second
+Ctrl-C changes nothing. Without a terminal nothing is told.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+Value = TypeVar("Value")
+
+_TICK_SECONDS = 0.1
+_QUIET_SECONDS = 0.5
+"""What is done sooner than this needs no progress line."""
+
+
+class Interruptible(Protocol):
+    """What can be asked to stop and how far it is; both from another thread."""
+
+    def interrupt(self) -> None:
+        """Ask the work to stop and roll back."""
+
+    def progress(self) -> float | None:
+        """Return the percentage of the statement that runs now, None when that is not known."""
+
+
+@dataclass
+class Worker:
+    """Runs one call at a time. `signal_number` is the signal that asked it to stop, 0 for none."""
+
+    project: Interruptible
+    stream: TextIO
+    signal_number: int = 0
+    step: str = ""
+    _started: float = field(default_factory=time.monotonic)
+
+    def on_step(self, step: str) -> None:
+        """Remember what the work does now."""
+        self.step = step
+
+    def call(self, work: Callable[[], Value]) -> Value:
+        """Return what `work` returns, or raise what it raises; it runs in another thread until its end."""
+        with self._listening(), ThreadPoolExecutor(1, "reslice") as pool:
+            future = pool.submit(work)
+            self._watch(future)
+            return future.result()
+
+    def _watch(self, future: Future[Value]) -> None:
+        """Wait for the end; pass a signal on once, and keep the progress line up to date."""
+        is_asked = False
+        with _line(self.stream) as line:
+            while not wait([future], timeout=_TICK_SECONDS).done:
+                if self.signal_number and not is_asked:
+                    is_asked = True
+                    self.project.interrupt()
+                if time.monotonic() - self._started > _QUIET_SECONDS:
+                    line.show(self._text(is_asked=is_asked))
+
+    def _text(self, *, is_asked: bool) -> str:
+        """Return the step, its percentage when known, and the time since the start."""
+        percent = None if is_asked else self.project.progress()
+        step = "stopping, rolling back" if is_asked else self.step
+        share = "" if percent is None or percent < 0 else f"  {percent:.0f}%"
+        return f"{step}{share}  {_clock(time.monotonic() - self._started)}"
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Note SIGINT and SIGTERM instead of being ended by them; only a main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(number: int, frame: FrameType | None) -> None:
+            self.signal_number = self.signal_number or number
+
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class _Line:
+    """One line at the bottom of a terminal that goes away at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live: Live | None = None
+        self._is_terminal = stream.isatty()
+
+    def show(self, text: str) -> None:
+        """Replace the line. Rich is loaded only here, because most runs end before it is needed."""
+        if not self._is_terminal:
+            return
+        from rich.text import Text
+
+        if self._live is None:
+            self._live = self._open()
+        if self._live is not None:
+            self._live.update(Text(text, style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def _open(self) -> Live | None:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(file=self._stream)
+        if console.is_dumb_terminal:
+            self._is_terminal = False
+            return None
+        live: Live = Live(console=console, transient=True, auto_refresh=False, redirect_stdout=False)
+        live.start()
+        return live
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._live is not None:
+            self._live.stop()
+
+
+@contextmanager
+def _line(stream: TextIO) -> Iterator[_Line]:
+    line = _Line(stream)
+    try:
+        yield line
+    finally:
+        line.close()

@@ -1,0 +1,332 @@
+"""A project is one `reslice.yml` and the database it names: what the command line does, as an API.
+
+Each call opens the database and lets go of it afterwards: DuckDB files open in one process at a time, and `plan`,
+`verify`, `history` and `show` open them read-only.
+"""
+
+from __future__ import annotations
+
+import getpass
+import importlib
+import os
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reslice import contract_file, ranges
+from reslice.approve import GUARDS
+from reslice.contract import Contract
+from reslice.engines import ENGINES
+from reslice.errors import Failure, Misused, Refused
+from reslice.ranges import Range, Scope
+from reslice.run import Approval, OnStep, Options
+from reslice.values import Consent, Fingerprint, Kind, LedgerRun, Request, Run
+
+if TYPE_CHECKING:
+    from reslice.engines.base import Engine
+    from reslice.plan_file import PlanFile
+
+UNTOUCHED = "nothing was read or written"
+
+
+def _silent(_step: str) -> None:
+    """Follow no step."""
+
+
+def open_project(path: str | Path = "reslice.yml", connection: Any = None) -> Project:
+    """Return the project of a contract file; a mistake in the file is Misused, with every mistake named.
+
+    `connection` is an open DuckDB connection to use instead of opening the file: one process owns a DuckDB file. The
+    project works on a cursor of it, in transactions of its own, and never closes it.
+    """
+    return Project(contract_file.load(path), connection)
+
+
+class Project:
+    """One contract file and its database. One call at a time; `interrupt` and `progress` from any thread."""
+
+    def __init__(self, file: Any, connection: Any = None) -> None:
+        self._file = file
+        self._connection = connection
+        self._engine: Engine | None = None
+        self._is_interrupted = False
+
+    @property
+    def path(self) -> Path:
+        """The contract file."""
+        path: Path = self._file.path
+        return path
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the targets, in the file's order."""
+        return tuple(self._file.targets)
+
+    def target(self, name: str) -> TargetHandle:
+        """Return one target by name; Misused[usage] when the contract has none of that name."""
+        if name not in self._file.targets:
+            import difflib
+
+            near = difflib.get_close_matches(name, self.targets, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            found = f"{self.path.name} has no target {name}{hint}; it has {', '.join(self.targets)}"
+            raise _misused("usage", name, "a target of the contract", found, "name a target of the contract")
+        return TargetHandle(self, self._file.targets[name])
+
+    def run(self, *, approve: str | PlanFile | None = None, again: str | None = None, **options: Any) -> Run:
+        """Run the target that a recorded run or a plan file names; options as `TargetHandle.run`."""
+        name = self._named_by(approve if approve is not None else again)
+        return self.target(name).run(approve=approve, again=again, **options)
+
+    def _named_by(self, reference: str | PlanFile | None) -> str:
+        if reference is None:
+            raise _misused("usage", "run", "a target, --approve or --again", "none is given", "reslice run --help")
+        return self.show(reference).target if isinstance(reference, str) else reference.target
+
+    def history(self, target: str | None = None, limit: int = 20) -> tuple[LedgerRun, ...]:
+        """Return the newest runs, newest first; none when there is no ledger yet."""
+        if target is not None:
+            schemas = [self.target(target).contract.ledger.schema]
+        else:
+            schemas = list(dict.fromkeys(each.ledger.schema for each in self._file.targets.values()))
+        with self.engine(read_only=True) as engine:
+            found = [run for schema in schemas for run in engine.runs(schema, target, limit)]
+        return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
+
+    def show(self, reference: str) -> LedgerRun:
+        """Return one run with its slices and groups; RUN is an id, the unique beginning of one, `last` or `last~N`."""
+        schemas = list(dict.fromkeys(each.ledger.schema for each in self._file.targets.values()))
+        with self.engine(read_only=True) as engine:
+            errors = []
+            for schema in schemas:
+                try:
+                    return engine.find_run(schema, reference)
+                except Misused as error:
+                    errors.append(error)
+        raise errors[0]
+
+    def interrupt(self) -> None:
+        """Make the call that runs now end as Interrupted, with everything rolled back."""
+        self._is_interrupted = True
+        if self._engine is not None:
+            self._engine.interrupt()
+
+    def progress(self) -> float | None:
+        """Return the percentage of the statement that runs now; None when nothing runs or it is not known."""
+        engine = self._engine
+        return None if engine is None else engine.progress()
+
+    @contextmanager
+    def engine(
+        self, *, read_only: bool, wait: timedelta = timedelta(seconds=5), on_step: OnStep = _silent
+    ) -> Iterator[Engine]:
+        """Open the database for one call and let go of it; `wait` is for another process that holds it."""
+        connection = self._file.connection
+        module = importlib.import_module(ENGINES[connection.engine])
+        if self._connection is not None:
+            engine: Engine = module.adopt(self._connection, connection.shown)
+        else:
+            engine = module.connect(connection, read_only=read_only, wait=wait, on_wait=lambda: self._on_wait(on_step))
+        self._engine = engine
+        if self._is_interrupted:
+            engine.interrupt()
+        try:
+            yield engine
+        finally:
+            self._engine = None
+            self._is_interrupted = False
+            engine.close()
+
+    def _on_wait(self, on_step: OnStep) -> None:
+        on_step("waiting")
+        if self._is_interrupted:
+            from reslice.errors import Interrupted
+
+            failure = Failure(
+                "interrupted", "to stop", ("it was waiting for the database",), "run the same command again"
+            )
+            raise Interrupted("interrupted", [failure], unchanged=UNTOUCHED)
+
+
+class TargetHandle:
+    """One target of a project: plan, run and verify it."""
+
+    def __init__(self, project: Project, contract: Contract) -> None:
+        self.project = project
+        self.contract = contract
+
+    def plan(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        with_affected: bool = False,
+        rewrite: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Run:
+        """Return what a run would change; nothing is written. A broken contract is Refused, a guard is only shown."""
+        from reslice.run import plan
+
+        scope = self._scope(range, interval, again)
+        options = Options(rewrite=rewrite, with_affected=with_affected)
+        with self._engine(None, on_step, read_only=True) as engine:
+            return plan(engine, self.contract, scope, options, on_step or _silent)
+
+    def run(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        approve: str | PlanFile | None = None,
+        allow: Sequence[str] = (),
+        reason: str = "",
+        rewrite: bool = False,
+        per_slice: bool = False,
+        with_affected: bool = False,
+        wait: timedelta | None = None,
+        on_step: OnStep | None = None,
+    ) -> Run:
+        """Publish what differs, in one commit (`per_slice`: one per slice), or raise with the table as it was.
+
+        `allow` names guards (`empty_slice=2026-01-02`) and needs a `reason`. `approve` is a stopped run or a plan file,
+        and publishes exactly its diff. `rewrite` writes the slices even when nothing differs.
+        """
+        from reslice.run import run
+
+        approval, approved_range = self._approval(approve)
+        scope = self._scope(range, interval, again, approved_range)
+        consents = _consents(allow, reason, self.contract, scope)
+        request = Request(self.contract, scope, Kind.RUN, consents, reason, _actor(), approval.name if approval else "")
+        options = Options(rewrite=rewrite, per_slice=per_slice, with_affected=with_affected, approval=approval)
+        with self._engine(wait, on_step, read_only=False) as engine:
+            return run(engine, request, options, on_step or _silent)
+
+    def verify(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        record: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Run:
+        """Return whether the source repeats and whether the target equals it; `record` adds the answer to the ledger."""
+        from reslice.verify import verify
+
+        scope = self._scope(range, interval, again)
+        request = Request(self.contract, scope, Kind.VERIFY, actor=_actor()) if record else None
+        with self._engine(None, on_step, read_only=not record) as engine:
+            return verify(engine, self.contract, scope, on_step or _silent, request=request)
+
+    @contextmanager
+    def _engine(self, wait: timedelta | None, on_step: OnStep | None, *, read_only: bool) -> Iterator[Engine]:
+        waited = self.contract.timeouts.wait if wait is None else wait
+        with self.project.engine(read_only=read_only, wait=waited, on_step=on_step or _silent) as engine:
+            yield engine
+
+    def _scope(
+        self,
+        range: str | Range | None,
+        interval: tuple[str, str] | None,
+        again: str | None,
+        approved: str | None = None,
+    ) -> Scope:
+        """Return the slices that exactly one of RANGE, interval, a recorded run or an approval names."""
+        given = [each for each in (range, interval, again, approved) if each is not None]
+        if len(given) != 1:
+            asked = "exactly one of RANGE, --interval, --again and --approve"
+            found = f"{len(given)} are given" if given else "none is given"
+            raise _misused("usage", self.contract.name, asked, found, f"reslice plan {self.contract.name} 2026-01-01")
+        if isinstance(range, Range):
+            return Scope.of(range)
+        if isinstance(range, str):
+            return Scope.of(ranges.parse(range, self.contract.slice))
+        if interval is not None:
+            return Scope.of(ranges.parse_interval(*interval, self.contract.slice))
+        if again is not None:
+            return Scope.parse(self._recorded(again).range_text, self.contract.slice)
+        assert approved is not None, "one of the four is given"
+        return Scope.parse(approved, self.contract.slice)
+
+    def _recorded(self, reference: str) -> LedgerRun:
+        recorded = self.project.show(reference)
+        if recorded.target != self.contract.name:
+            found = f"{recorded.id} is a run of {recorded.target}"
+            raise _misused(
+                "usage", self.contract.name, "a run of this target", found, f"reslice history {self.contract.name}"
+            )
+        return recorded
+
+    def _approval(self, approve: str | PlanFile | None) -> tuple[Approval | None, str | None]:
+        """Return what was approved, and its range; a run can be approved when it was stopped."""
+        if approve is None:
+            return None, None
+        if not isinstance(approve, str):
+            if approve.target != self.contract.name:
+                found = f"the plan file is of {approve.target}"
+                raise _misused("usage", self.contract.name, "a plan of this target", found, "reslice run FILE")
+            plan = Approval("the plan file", approve.contract_digest, approve.base, approve.staged, approve.columns)
+            return plan, approve.scope_text
+        run = self._recorded(approve)
+        if run.state != "stopped" or run.fingerprint_base is None or run.fingerprint_staged is None:
+            found = f"{run.id} is {run.state}"
+            after = f"reslice plan {run.target} '{run.range_text}'"
+            failure = Failure("approval_stale", "a run that a guard stopped", (found,), after)
+            raise Refused(
+                f"{run.target}, approved by {run.id}", [failure], unchanged=f"{self.contract.table} is as it was"
+            )
+        base, staged = Fingerprint.parse(run.fingerprint_base), Fingerprint.parse(run.fingerprint_staged)
+        return Approval(run.id, run.contract_digest, base, staged, run.columns), run.range_text
+
+
+CONSENT = re.compile(r"(?P<guard>[a-z_]+)(?:=(?P<slices>.+))?")
+
+
+def _consents(allow: Sequence[str], reason: str, contract: Contract, scope: Scope) -> tuple[Consent, ...]:
+    """Read `GUARD` and `GUARD=SLICE`; a slice that may become empty has to be named."""
+    if allow and not reason.strip():
+        raise _misused(
+            "usage", "--allow", "a consent with a reason", "no --reason is given", '--reason "why it is right"'
+        )
+    return tuple(_consent(text, contract, scope) for text in allow)
+
+
+def _consent(text: str, contract: Contract, scope: Scope) -> Consent:
+    found = CONSENT.fullmatch(text)
+    guard = found["guard"] if found else text
+    if found is None or guard not in GUARDS:
+        raise _misused(
+            "usage", f"--allow {text}", f"one of {', '.join(GUARDS)}", f"{guard} is no guard", "--allow total_change"
+        )
+    if found["slices"] is None:
+        if guard == "empty_slice":
+            asked = "the slice that may become empty, by name"
+            raise _misused(
+                "usage",
+                "--allow empty_slice",
+                asked,
+                "no slice is named",
+                f"--allow empty_slice={scope.label(scope.hull.start)}",
+            )
+        return Consent(guard)
+    named = ranges.parse(found["slices"], contract.slice)
+    return Consent(guard, tuple(named.label(moment) for moment in named.slices()))
+
+
+def _actor() -> str:
+    """Return who runs this, as `user@host`."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _misused(kind: str, about: str, asked: str, found: str, after: str) -> Misused:
+    return Misused(about, [Failure(kind, asked, (found,), after)], unchanged=UNTOUCHED)

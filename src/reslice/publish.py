@@ -1,0 +1,137 @@
+"""Publish: replace the approved slices, all in one commit, or each in its own.
+
+After one commit the table is as before or wholly replaced. With one commit per slice every slice is so by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reslice.engines.base import Engine
+from reslice.errors import Failure, OutcomeUnknown, PartlyPublished, ResliceError
+from reslice.values import Approved, Fingerprint, Opened, Outcome, Run, SliceDiff, Staged, State
+
+OnStep = Callable[[str], None]
+
+UNGUARDED = (
+    "a constraint of the target hid concurrent updates from this publish;"
+    " writers that update closed slices need a lock of their own"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a publish works on: the engine, the staged rows and their approval, and the open run."""
+
+    engine: Engine
+    staged: Staged
+    approved: Approved
+    opened: Opened
+    on_step: OnStep
+
+
+def publish_whole(job: Job, run: Run) -> Run:
+    """Replace every approved slice in one commit, with the end of the run in the same commit."""
+    approved, staged = job.approved, job.staged
+    job.on_step("publishing")
+    done = replace(
+        run,
+        outcome=Outcome.PUBLISHED,
+        target_changed=bool(approved.diff.differing),
+        rewritten=not approved.diff.differing,
+        rows_after=approved.diff.staged.rows,
+        after=approved.diff.staged,
+        sql=job.engine.publish_statements(staged, approved.rewrite),
+        slices_done=tuple(each.label for each in approved.rewrite),
+    )
+    published = job.engine.publish(staged, approved, approved.rewrite, job.opened, replace(done, slices_done=()))
+    if not published.guards_updates:
+        done = replace(done, warnings=(*done.warnings, UNGUARDED))
+    return _read_back(job, done, approved.rewrite)
+
+
+def publish_each(job: Job, run: Run) -> Run:
+    """Replace every approved slice in a commit of its own, and close the run when the last one is done.
+
+    Raises PartlyPublished, naming the slices that are published, when it ends part-way.
+    """
+    slices = job.approved.rewrite
+    done: list[SliceDiff] = []
+    warnings: tuple[str, ...] = ()
+    for place, each in enumerate(slices, start=1):
+        job.on_step(f"publishing {each.label} ({place} of {len(slices)})")
+        try:
+            published = job.engine.publish(job.staged, job.approved, (each,), job.opened, None)
+        except ResliceError as error:
+            if not done:
+                raise
+            raise _partly(job, run, done, each, error) from error
+        done.append(each)
+        if not published.guards_updates:
+            warnings = (UNGUARDED,)
+    finished = replace(_with_done(job, run, done), outcome=Outcome.PUBLISHED, warnings=(*run.warnings, *warnings))
+    contract, target = job.staged.contract, job.staged.target
+    job.engine.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
+    return _read_back(job, finished, tuple(done))
+
+
+def _with_done(job: Job, run: Run, done: list[SliceDiff]) -> Run:
+    """Return the run with what the published slices amount to."""
+    written = {each.label for each in done}
+    after = sum(
+        (each.staged if each.label in written else each.base for each in job.approved.diff.slices), Fingerprint()
+    )
+    return replace(
+        run,
+        target_changed=any(each.differs for each in done),
+        rewritten=not any(each.differs for each in done),
+        rows_after=after.rows,
+        after=after,
+        slices_done=tuple(each.label for each in done),
+        sql=job.engine.publish_statements(job.staged, tuple(done[:1])),
+    )
+
+
+def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error: ResliceError) -> PartlyPublished:
+    """Return the error that names what is published and what is not."""
+    rest = len(job.approved.rewrite) - len(done) - 1
+    found = (
+        f"{len(done)} slices are published, each whole: {_ends(done)}",
+        f"{failed.label} was not published: {'; '.join(error.failures[0].found)}",
+        *([f"{rest} slices after it were not started"] if rest else []),
+    )
+    contract, scope = job.staged.contract, job.staged.scope
+    after = f"reslice run {contract.name} '{scope.hull.text}' --per-slice"
+    asked = f"{len(job.approved.rewrite)} slices published, each in a commit of its own"
+    failure = Failure("partly_published", asked, found, after)
+    unchanged = f"{failed.label} and the slices after it are as they were"
+    partly = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
+    partly.run = replace(_with_done(job, run, done), outcome=Outcome.FAILED, error=partly)
+    return partly
+
+
+def _ends(slices: list[SliceDiff]) -> str:
+    if len(slices) <= 3:
+        return ", ".join(each.label for each in slices)
+    return f"{slices[0].label} to {slices[-1].label}"
+
+
+def _read_back(job: Job, run: Run, written: tuple[SliceDiff, ...]) -> Run:
+    """Read the written slices once more after the commit; raise OutcomeUnknown when another writer got in."""
+    job.on_step("reading back")
+    differing = job.engine.read_back(job.staged, written)
+    if not differing:
+        return run
+    contract = job.staged.contract
+    found = f"{', '.join(differing[:5])} no longer hold{'s' if len(differing) == 1 else ''} the staged rows"
+    after = f"reslice plan {contract.name} '{job.staged.scope.hull.text}'"
+    asked = "the committed slices hold the staged rows when they are read again"
+    failure = Failure("slipped_in", asked, (f"{found}; another writer changed the slice around the commit",), after)
+    error = OutcomeUnknown(
+        f"{contract.name} for {run.scope.text}",
+        [failure],
+        unchanged=f"{run.id} is committed; the rows of the other writer are there too",
+    )
+    error.run = replace(run, error=error)
+    raise error

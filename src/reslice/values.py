@@ -1,0 +1,510 @@
+"""What each step of a run makes, as frozen values without a connection.
+
+    Request -> Staged -> Checked -> Diff -> Approved -> Published          and Run, the answer a user is given
+
+Only `approve` makes an `Approved`, and only an `Approved` can be published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from reslice.contract import Action, Contract, Method, Unit
+from reslice.ranges import Moment, Scope
+
+if TYPE_CHECKING:
+    from reslice.errors import ResliceError
+
+Number = int | Decimal
+"""An exact number: integers stay integers, money stays exact. Floats with a declared scale arrive as Decimal."""
+
+
+class Family(StrEnum):
+    """What kind of value a column type holds, the same word on every engine."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    DATE = "date"
+    TIME = "time"
+    TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
+    ENUM = "enum"
+    UUID = "uuid"
+    OTHER = "other"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether totals can be summed over it."""
+        return self in (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
+
+
+class Fill(StrEnum):
+    """Who fills a column of the target: the insert, the database by a formula, or the database by a sequence."""
+
+    PLAIN = "plain"
+    GENERATED = "generated"
+    IDENTITY = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table or query. `type` is the engine's own text of the type."""
+
+    name: str
+    type: str
+    family: Family
+    fill: Fill = Fill.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The live table a contract names, as the database describes it.
+
+    `kind` is `table`, `view` or the engine's word for another thing; `referenced_by` names tables whose foreign keys
+    point here; `rights_missing` what the connection may not do ("write: the file is read-only").
+    """
+
+    catalog: str
+    schema: str
+    table: str
+    kind: str
+    columns: tuple[Column, ...]
+    referenced_by: tuple[str, ...] = ()
+    rights_missing: tuple[str, ...] = ()
+
+    @property
+    def resolved(self) -> str:
+        """The full name, the one key of fence and ledger."""
+        return f"{self.catalog}.{self.schema}.{self.table}"
+
+    def column(self, name: str) -> Column:
+        """Return the column called `name`; KeyError when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """An order-free digest of rows at their grain: how many, and the sum of 60-bit row hashes. Empty is 0:0."""
+
+    rows: int = 0
+    total: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rows}:{self.total}"
+
+    def __add__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint(self.rows + other.rows, self.total + other.total)
+
+    @classmethod
+    def parse(cls, text: str) -> Fingerprint:
+        """Read the `rows:total` form back; ValueError when it is not one."""
+        rows, _, total = text.partition(":")
+        return cls(int(rows), int(total))
+
+
+class Kind(StrEnum):
+    """What a run of the ledger was for."""
+
+    RUN = "run"
+    VERIFY = "verify"
+
+
+class State(StrEnum):
+    """How far a run of the ledger got. A run that is `requested` and not alive published nothing more."""
+
+    REQUESTED = "requested"
+    PUBLISHED = "published"
+    UNCHANGED = "unchanged"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+class Outcome(StrEnum):
+    """How a plan, run or verify ended, as JSON says it."""
+
+    PLANNED = "planned"
+    PUBLISHED = "published"
+    UNCHANGED = "unchanged"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class Change(StrEnum):
+    """What the staged rows do to a group of the base."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """A person's word that one guard may be broken; `slices` (labels) limits it to those slices, empty is the range."""
+
+    guard: str
+    slices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one run is asked to do; in the ledger before anything else happens."""
+
+    contract: Contract
+    scope: Scope
+    kind: Kind = Kind.RUN
+    consents: tuple[Consent, ...] = ()
+    reason: str = ""
+    actor: str = ""
+    approves: str = ""
+    """The run or plan file whose exact diff is approved; empty when none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A run that stands in the ledger. `abandoned` names earlier runs whose process is gone, and what they left."""
+
+    id: str
+    number: int
+    abandoned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The recomputed range in temporary tables, with controls and base, all of one snapshot.
+
+    `token` names the temporary tables; `source_columns` are as the source returned them, in its order.
+    """
+
+    contract: Contract
+    target: Target
+    scope: Scope
+    token: str
+    source_columns: tuple[Column, ...]
+    control_columns: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule that staged rows break: how many rows (or keys), and one example in words."""
+
+    kind: str
+    column: str | None
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was measured on the staged rows. `near_equal` pairs a column with keys that differ by case or spaces."""
+
+    rows: int
+    problems: tuple[Problem, ...]
+    near_equal: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    controls: tuple[ControlLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Staged rows that keep every rule of the contract."""
+
+    staged: Staged
+    rows: int
+    checks: tuple[Check, ...]
+    controls: tuple[ControlLine, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule and whether it held. `name` is an error kind; `found` says what was seen either way."""
+
+    name: str
+    ok: bool
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlLine:
+    """One named figure over the whole range: what the control says and what the rows say, and slices that differ."""
+
+    name: str
+    figure: str
+    expression: str
+    control: Number | None
+    target: Number | None
+    slices_differing: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every slice agreed exactly."""
+        return not self.slices_differing
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDiff:
+    """One slice that has rows on either side. `repeated` counts surplus rows of repeated base keys."""
+
+    slice: Moment
+    label: str
+    base: Fingerprint
+    staged: Fingerprint
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    repeated: int = 0
+
+    @property
+    def differs(self) -> bool:
+        """Whether base and staged rows are not the same rows; decided by rows and fingerprints, never by a join."""
+        return self.base != self.staged
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDiff:
+    """One group that is not as it was. `before` and `after` map measures to values; None where there is no row.
+
+    Values are JSON-ready: int, Decimal, str, bool or None. `before` sums repeated rows of the base.
+    """
+
+    change: Change
+    slice: str
+    key: Mapping[str, Any]
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    rows_before: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum of one measure over the range."""
+
+    before: Number | None
+    after: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many groups were added, changed, removed and left as they were."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether any group moves."""
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The staged rows against the base, slice by slice.
+
+    `slices` holds every slice with rows on either side, in order; slices of the scope that are absent are empty on both
+    sides. `groups` is capped, largest first, and `groups_left_out` says how many more there are.
+    """
+
+    scope: Scope
+    slices: tuple[SliceDiff, ...]
+    groups: tuple[GroupDiff, ...]
+    groups_left_out: int
+    totals: Mapping[str, Total]
+    columns: tuple[str, ...]
+    """The columns of the fingerprint, in its order."""
+
+    @property
+    def base(self) -> Fingerprint:
+        """The fingerprint of the base over the whole scope."""
+        return sum((each.base for each in self.slices), Fingerprint())
+
+    @property
+    def staged(self) -> Fingerprint:
+        """The fingerprint of the staged rows over the whole scope."""
+        return sum((each.staged for each in self.slices), Fingerprint())
+
+    @property
+    def counts(self) -> Counts:
+        """The groups of all slices together."""
+        return Counts(
+            sum(each.added for each in self.slices),
+            sum(each.changed for each in self.slices),
+            sum(each.removed for each in self.slices),
+            sum(each.unchanged for each in self.slices),
+        )
+
+    @property
+    def repeated(self) -> int:
+        """How many surplus rows of repeated keys the base holds."""
+        return sum(each.repeated for each in self.slices)
+
+    @property
+    def differing(self) -> tuple[SliceDiff, ...]:
+        """The slices that a publish has to rewrite."""
+        return tuple(each for each in self.slices if each.differs)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What one guard saw. `slices` are the labels it fired for; `consented` says a person let it through."""
+
+    name: str
+    action: Action
+    fired: bool
+    found: str
+    asked: str
+    slices: tuple[str, ...] = ()
+    consented: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether the run may not go on."""
+        return self.fired and self.action is Action.STOP and not self.consented
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A diff that may be published. Made by `approve` alone.
+
+    `rewrite` holds the labels of the slices to write: those that differ, or all of the scope that has rows.
+    """
+
+    diff: Diff
+    guards: tuple[Guard, ...]
+    rewrite: tuple[SliceDiff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one commit did: its order number in the ledger, rows of the written slices after it, and lock time.
+
+    `guards_updates` is False when a constraint of the target kept the engine from making concurrent updates visible.
+    """
+
+    order: int
+    slices: tuple[str, ...]
+    rows_removed: int
+    rows_inserted: int
+    after: Fingerprint
+    lock_milliseconds: int
+    guards_updates: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The answer of plan, run or verify: everything that is printed or written as JSON.
+
+    Fingerprints and counts are of the whole scope. `id` is None for a plan. `after` is None until something was read
+    back. `slices_done` names, for a run with one commit per slice, what is published.
+    """
+
+    command: str
+    target: str
+    table: str
+    scope: Scope
+    outcome: Outcome
+    id: str | None = None
+    kind: Kind = Kind.RUN
+    method: Method = Method.REPLACE_SLICE
+    target_changed: bool = False
+    diff: Diff | None = None
+    rows_after: int | None = None
+    after: Fingerprint | None = None
+    checks: tuple[Check, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    controls: tuple[ControlLine, ...] = ()
+    controls_declared: bool = False
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Facts worth a line that need no action, such as an abandoned run that was found and closed."""
+    slices_done: tuple[str, ...] = ()
+    rewritten: bool = False
+    seconds: float = 0.0
+    sql: tuple[str, ...] = ()
+    """The statements of the publish, in order, as executed or as they would be."""
+    downstream: tuple[ControlLine, ...] = ()
+    repeatable: bool | None = None
+    unstable_columns: tuple[str, ...] = ()
+    equals_source: bool | None = None
+    error: ResliceError | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the slices."""
+        return self.scope.unit
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRun:
+    """One row of the ledger's `runs`, as `history` and `show` read it. Instants are UTC."""
+
+    id: str
+    number: int
+    target: str
+    table: str
+    kind: str
+    state: str
+    method: str
+    range_text: str
+    unit: str
+    slices: int
+    actor: str
+    requested_at: datetime
+    finished_at: datetime | None
+    rows_before: int | None
+    rows_staged: int | None
+    rows_after: int | None
+    counts: Counts | None
+    totals: Mapping[str, Total]
+    fingerprint_base: str | None
+    fingerprint_staged: str | None
+    fingerprint_after: str | None
+    columns: tuple[str, ...]
+    contract_digest: str
+    publish_order: int | None
+    lock_milliseconds: int | None
+    tool_version: str
+    engine_version: str
+    reason: str
+    consents: tuple[Consent, ...]
+    approves: str
+    groups_left_out: int
+    checks: tuple[Check, ...]
+    controls: tuple[ControlLine, ...]
+    warnings: tuple[str, ...]
+    error: Mapping[str, Any] | None
+    sql: tuple[str, ...]
+    alive: bool = False
+    slice_rows: tuple[LedgerSlice, ...] = ()
+    groups: tuple[GroupDiff, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSlice:
+    """One row of the ledger's `run_slices`: what a run found, and did, in one slice."""
+
+    slice: str
+    state: str
+    fingerprint_base: str
+    fingerprint_staged: str
+    fingerprint_after: str | None
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    published_at: datetime | None = None
