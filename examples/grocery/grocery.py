@@ -6,7 +6,6 @@ Every step is a command that can be typed as well. Stops at the first one that d
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import subprocess
 import sys
@@ -25,7 +24,10 @@ def shown(word: str | Path) -> str:
     """Return a word of a command as a person in the current directory would type it."""
     if isinstance(word, str):
         return word
-    return word.name if word in (PYTHON, RESLICE) else os.path.relpath(word)
+    if word in (PYTHON, RESLICE):
+        return word.name
+    path = word.absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def command(*words: str | Path, output: Path | None = None) -> None:
