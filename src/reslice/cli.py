@@ -48,6 +48,7 @@ def root(context: click.Context, directory: str | None, config: str | None) -> i
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code. Whatever happens, it is said in words."""
+    _hold_streams()
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     session = Session(is_json="--json" in given)
     started_in = os.getcwd()
@@ -57,6 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return session.fail(cli_bug.internal_error(error), command=session.command)
     finally:
         os.chdir(started_in)
+
+
+def _hold_streams() -> None:
+    """Let closed standard streams lead nowhere, so that no database file is opened in the place of one."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _dispatch(given: list[str], session: Session) -> int:

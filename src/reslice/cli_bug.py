@@ -15,7 +15,8 @@ from reslice.errors import Failure, OutcomeUnknown
 _MASK = "***"
 _IN_URL = re.compile(r"(?<=://)[^/@\s:]*:[^/\s]*(?=@)")
 _NAMED = re.compile(
-    r"(?i)\b([\w-]*(?:password|passwd|pwd|secret|token|api_?key|access_?key))(\s*[=:]\s*)('[^']*'|\"[^\"]*\"|[^\s&;,)]+)"
+    r"""(?ix) (?P<name> \b[\w-]* (?:password|passwd|pwd|secret|token|api_?key|access_?key) ['"]? \s*[=:]\s* )
+        (?: '[^']*' | "[^"]*" | [^\s&;,)]+ )"""
 )
 _SECRET_NAME = re.compile(r"(?i)pass|pwd|secret|token|key|credential|url|dsn")
 _SECRET_LENGTH_MIN = 6
@@ -40,7 +41,7 @@ def masked(text: str, environment: Mapping[str, str]) -> str:
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, _MASK)
     text = _IN_URL.sub(_MASK, text)
-    return _NAMED.sub(lambda found: f"{found[1]}{found[2]}{_MASK}", text)
+    return _NAMED.sub(lambda found: f"{found['name']}{_MASK}", text)
 
 
 def _where(error: Exception) -> str:

@@ -33,6 +33,7 @@ _SCOPE_NAMES = ("range", "interval", "again")
 )
 @scope_options
 @affected_option
+@click.option("--rewrite", is_flag=True, help="As run --rewrite would: every slice is written.")
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statements that a run would execute.")
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a plan file.")
 @click.option("--exit-code", "changes_count", is_flag=True, help="Exit 1 when something would change.")
@@ -48,7 +49,7 @@ def plan(session: Session, /, **given: Any) -> int:
     _check_scope(given)
     project = session.open()
     target = _target(project, given)
-    scope, options = _scope(given), {"with_affected": given["with_affected"]}
+    scope, options = _scope(given), {name: given[name] for name in ("with_affected", "rewrite")}
     found = session.work(project, lambda on_step: target.plan(**scope, **options, on_step=on_step))
     if given["out"] is not None:
         from reslice import plan_file
@@ -108,7 +109,7 @@ def run(session: Session, /, **given: Any) -> int:
 def verify(session: Session, /, **given: Any) -> int:
     """Tell whether the source is repeatable and equal to the target.
 
-    The source is evaluated twice in one snapshot and compared with the target; exits 1 when an answer is no. Nothing
+    The source is evaluated twice and compared with the target; exits 1 when an answer is no. Nothing
     is written, unless --record adds the answer to the ledger.
     """
     _begin(session, "verify", given)
@@ -202,15 +203,24 @@ def _answer(session: Session, found: Run, given: dict[str, Any]) -> int:
     from reslice.report_json import as_json, exit_code
 
     session.code = exit_code(found, changes_count=given.get("changes_count", False))
-    typed = _typed(given)
+    way_on = _way_on(found, given)
     if session.is_json:
         sql = {"sql": [*found.sql]} if given.get("with_sql") else {}
-        session.say_json(as_json(found, place=session.place, typed=typed, code=session.code) | sql)
+        session.say_json(as_json(found, place=session.place, way_on=way_on, code=session.code) | sql)
         return session.code
     from reslice.report import run_text, sql_text
 
-    session.say(sql_text(found) if given.get("with_sql") else run_text(found, place=session.place, typed=typed))
+    session.say(sql_text(found) if given.get("with_sql") else run_text(found, place=session.place, way_on=way_on))
     return session.code
+
+
+def _way_on(found: Run, given: dict[str, Any]) -> str:
+    """Return the next command: the plan file that was just written is run as it is."""
+    from reslice.next_command import next_command
+
+    if given.get("out") is not None and found.diff is not None and found.diff.differing:
+        return f"reslice run {shlex.quote(str(given['out']))}"
+    return next_command(found, _typed(given))
 
 
 def _typed(given: dict[str, Any]) -> str:

@@ -175,7 +175,7 @@ def _from_json(value: Mapping[str, Any]) -> PlanFile:
         columns=_field(prints, "columns", _texts),
         guards=_field(value, "guards", _texts),
         counts=Counts(*(_field(counts, name, _whole) for name in ("added", "changed", "removed", "unchanged"))),
-        totals={name: _total(total) for name, total in _field(value, "totals", _mapping).items()},
+        totals=_field(value, "totals", _totals),
         tool_version=_field(value, "tool_version", _text),
         created_at=_field(value, "created_at", _instant),
     )
@@ -187,7 +187,9 @@ def _field(value: Mapping[str, Any], name: str, read: Callable[[Any], Value]) ->
         raise _FieldError(f"it has no {name}")
     try:
         return read(value[name])
-    except (ValueError, TypeError, InvalidOperation) as error:
+    except _FieldError:
+        raise
+    except (ValueError, InvalidOperation) as error:
         raise _FieldError(f"its {name} is not as reslice writes it") from error
 
 
@@ -222,8 +224,12 @@ def _instant(value: Any) -> datetime:
     return moment
 
 
-def _total(value: Any) -> Total:
-    return Total(_field(_mapping(value), "before", _number_in), _field(value, "after", _number_in))
+def _totals(value: Any) -> dict[str, Total]:
+    return {name: _total(_mapping(total)) for name, total in _mapping(value).items()}
+
+
+def _total(value: Mapping[str, Any]) -> Total:
+    return Total(_field(value, "before", _number_in), _field(value, "after", _number_in))
 
 
 def _number_in(value: Any) -> Number | None:

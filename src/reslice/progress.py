@@ -41,7 +41,7 @@ class Worker:
     """Runs one call at a time. `signal_number` is the signal that asked it to stop, 0 for none."""
 
     project: Interruptible
-    stream: TextIO
+    stream: TextIO | None
     signal_number: int = 0
     step: str = ""
     _started: float = field(default_factory=time.monotonic)
@@ -102,10 +102,10 @@ def _clock(seconds: float) -> str:
 class _Line:
     """One line at the bottom of a terminal that goes away at the end."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._live: Live | None = None
-        self._is_terminal = stream.isatty()
+        self._is_terminal = stream is not None and stream.isatty()
 
     def show(self, text: str) -> None:
         """Replace the line. Rich is loaded only here, because most runs end before it is needed."""
@@ -137,7 +137,7 @@ class _Line:
 
 
 @contextmanager
-def _line(stream: TextIO) -> Iterator[_Line]:
+def _line(stream: TextIO | None) -> Iterator[_Line]:
     line = _Line(stream)
     try:
         yield line

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from reslice.contract import Action
 from reslice.layout import counted, escaped, shown, table
 from reslice.next_command import next_command, placed
 from reslice.report_json import exit_code
@@ -18,17 +19,17 @@ _MEASURES_ALIGNED = 4
 _SIGNS = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
 
 
-def run_text(run: Run, *, place: str = "", typed: str = "") -> str:
+def run_text(run: Run, *, place: str = "", way_on: str | None = None) -> str:
     """Return everything a user reads about an answer that is no error.
 
-    `place` and `typed` are what the next command needs from the command line that was given.
+    `place` holds the options that lead to the project; `way_on` is said in place of the usual next command.
     """
     head = [f"{_title(run)}: {escaped(run.target)} for {run.scope.text}, {run.scope.words}"]
     if run.diff is not None:
         head += _summary(run.diff)
     groups = _groups(run, place) if run.diff is not None else []
     talk = [f"warning: {escaped(text)}" for text in run.warnings] + [f"note: {escaped(text)}" for text in run.notes]
-    end = [_closing(run), f"next: {placed(next_command(run, typed), place)}"]
+    end = [_closing(run), f"next: {placed(next_command(run) if way_on is None else way_on, place)}"]
     return sections(head, groups, _facts(run), talk, end)
 
 
@@ -45,13 +46,20 @@ def sql_text(run: Run) -> str:
 
 
 def script(head: str, statements: Iterable[str]) -> str:
-    """Return SQL statements, each ended by a semicolon, below a comment."""
-    return "\n\n".join([head, *(f"{each.strip().removesuffix(';')};" for each in statements)])
+    """Return SQL statements, each ended by a semicolon, below a comment. What is a comment itself needs none."""
+    return "\n\n".join([head, *map(_ended, statements)])
+
+
+def _ended(statement: str) -> str:
+    text = statement.strip().removesuffix(";")
+    return text if text.rpartition("\n")[2].startswith("--") else f"{text};"
 
 
 def _title(run: Run) -> str:
     """Return how it ended, and the run's id when it has one."""
-    ended = "not verified" if run.command == "verify" and exit_code(run) else str(run.outcome)
+    ended = str(run.outcome)
+    if run.command == "verify":
+        ended = "not verified" if exit_code(run) else "verified"
     return ended if run.id is None else f"{ended} {run.id}"
 
 
@@ -121,8 +129,8 @@ def _facts(run: Run) -> list[str]:
     """Return the range as a whole: rows, totals, controls, guards, and for verify its answers."""
     rows: list[tuple[str, str]] = []
     if run.diff is not None:
-        staged = run.diff.staged.rows
-        after = staged if run.rows_after is None else run.rows_after
+        is_written = run.command == "run" and run.rows_after is not None
+        after = run.rows_after if is_written else run.diff.staged.rows
         rows += total_rows(Total(run.diff.base.rows, after), run.diff.totals)
         rows += control_rows(run.controls, run.controls_declared, run.scope.count)
     rows += [("guard", _guard_text(guard)) for guard in run.guards if guard.fired]
@@ -184,7 +192,8 @@ def _difference(line: ControlLine) -> str:
 
 
 def _guard_text(guard: Guard) -> str:
-    verdict = "would stop a run" if guard.stops else "consented" if guard.consented else "reported"
+    """Return what a guard that fired saw, and what came of it."""
+    verdict = "would stop a run" if guard.stops else "was consented to" if guard.action is Action.STOP else "reports"
     return f"{guard.name} {verdict}: {escaped(guard.found)}"
 
 
@@ -202,9 +211,9 @@ def _repeatable_text(run: Run) -> str:
     if run.repeatable is None:
         return "not known"
     if run.repeatable:
-        return "yes: evaluated twice in one snapshot, the source gave the same rows"
+        return "yes: evaluated twice, the source gave the same rows"
     columns = ", ".join(escaped(each) for each in run.unstable_columns) or "the rows"
-    return f"no: evaluated twice in one snapshot, the source differs in {columns}"
+    return f"no: evaluated twice, the source differs in {columns}"
 
 
 def _equal_text(run: Run) -> str:
@@ -220,21 +229,12 @@ def _closing(run: Run) -> str:
         return f"{name} was not touched: verify only reads it."
     if run.outcome is Outcome.PLANNED:
         is_equal = run.diff is not None and not run.diff.differing
-        return (
-            f"{name} {'already holds exactly these rows; ' if is_equal else 'was not touched: '}a plan writes nothing."
-        )
+        state = "already holds exactly these rows;" if is_equal else "was not touched:"
+        return f"{name} {state} a plan writes nothing."
     if run.outcome is Outcome.UNCHANGED:
         return f"{name} is unchanged: it already held exactly these rows; nothing was written."
-    written = counted(_slices_written(run), "slice")
-    commits = ", each in its own commit" if run.slices_done else " in one commit"
+    written = counted(len(run.slices_done), "slice")
+    commits = ", each in its own commit" if run.per_slice else " in one commit"
     if not run.target_changed or run.diff is None or not run.diff.differing:
         return f"{name} holds the same rows as before: {written} written again{commits}, and read back."
     return f"{name} changed: {written} replaced{commits}, and read back."
-
-
-def _slices_written(run: Run) -> int:
-    if run.slices_done:
-        return len(run.slices_done)
-    if run.diff is None:
-        return 0
-    return len(run.diff.slices if run.rewritten else run.diff.differing)

@@ -58,10 +58,11 @@ def exit_code(run: Run, *, changes_count: bool = False) -> int:
     return 1 if changes_count and run.diff is not None and run.diff.differing else 0
 
 
-def as_json(run: Run, *, place: str = "", typed: str = "", code: int | None = None) -> dict[str, Any]:
-    """Return a plan, run or verify as JSON has it. `code` is the exit code when it is not the usual one."""
+def as_json(run: Run, *, place: str = "", way_on: str | None = None, code: int | None = None) -> dict[str, Any]:
+    """Return a plan, run or verify as JSON has it. `way_on` and `code` are given when they are not the usual ones."""
     error = run.error
-    way_on = error.next if error is not None else next_command(run, typed)
+    if way_on is None:
+        way_on = error.next if error is not None else next_command(run)
     return {
         "schema": f"reslice/{run.command}/1",
         "target": run.target,
