@@ -136,7 +136,7 @@ class ClosedThrough:
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """The rules that stop a run until a person consents. `total_change` is a fraction (0.5 is 50%); None never stops."""
+    """The rules that stop a run until a person consents. `total_change` 0.5 is 50%; None never stops."""
 
     empty_slice: Action = Action.STOP
     total_change: Decimal | None = Decimal("0.5")

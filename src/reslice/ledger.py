@@ -15,7 +15,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from reslice.engines.measure import Session
+from reslice.engines.session import Session
 from reslice.engines.sql import quote
 from reslice.errors import Failure, Misused
 from reslice.ranges import Range, Scope
@@ -40,7 +40,7 @@ from reslice.values import (
 )
 
 SLICES_LISTED_MAX = 3660
-"""Slices that are empty on both sides are listed for scopes up to this many slices; larger scopes list those with rows."""
+"""Scopes of up to this many slices list also those that are empty on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ RUNS = LedgerTable(
         unit                text     the unit of the slices
         slices              integer  how many slices the ranges cover
         actor               text     who ran it: user and host
-        process             text     the process that runs it; a requested run of another process is abandoned
+        process             text     the connection that runs it; a requested run whose process is gone is abandoned
         reason              text     the reason given for a consent
         consents            text     JSON: the guards that were allowed, and for which slices
         approves            text     the run or plan file whose exact diff was approved
@@ -142,11 +142,11 @@ RUN_SLICES = LedgerTable(
 
 RUN_GROUPS = LedgerTable(
     "run_groups",
-    "the groups that moved, largest first, up to a cap; runs.groups_left_out says how many more there were",
+    "the groups that moved; beyond a cap those that moved most, and runs.groups_left_out says how many more there were",
     ("run_id", "position"),
     _columns("""
         run_id      text     the run
-        position    integer  place in the list, from 1
+        position    integer  place in the diff, from 1
         change      text     added, changed or removed
         slice       text     the slice the group lies in
         key         text     JSON: the grain columns
@@ -333,12 +333,13 @@ def insert_slices(
     _insert_lists(session, f"{where}.run_slices", RUN_SLICES, run_id, columns, {"published_at": published_at})
 
 
-def insert_groups(session: Session, where: str, run_id: str, groups: Sequence[GroupDiff], first: int) -> None:
-    """Insert the groups of a diff, in one statement; positions count from `first`."""
-    if not groups:
+def insert_groups(session: Session, where: str, run_id: str, numbered: Sequence[tuple[int, GroupDiff]]) -> None:
+    """Insert groups of a diff, each with its position in it, in one statement."""
+    if not numbered:
         return
+    groups = [group for _, group in numbered]
     columns: dict[str, list[Any]] = {
-        "position": list(range(first, first + len(groups))),
+        "position": [position for position, _ in numbered],
         "change": [group.change.value for group in groups],
         "slice": [group.slice for group in groups],
         "key": [_dump(group.key) for group in groups],
@@ -357,7 +358,7 @@ def insert_rest(session: Session, where: str, run_id: str, run: Run, written: Co
     rest = [each for each in listed(run.diff.slices, run.scope) if each.label not in done]
     insert_slices(session, where, run_id, rest, [_seen(each) for each in rest], is_published=False)
     if not done:
-        insert_groups(session, where, run_id, run.diff.groups, 1)
+        insert_groups(session, where, run_id, list(enumerate(run.diff.groups, start=1)))
 
 
 def _seen(each: SliceDiff) -> str:
@@ -385,13 +386,13 @@ def _insert_lists(
     )
 
 
-def abandon(session: Session, where: str, process: str, alive: Sequence[str]) -> tuple[str, ...]:
-    """Mark runs of processes that are gone as failed, and say what each of them left."""
+def abandon(session: Session, where: str, alive: Sequence[str]) -> tuple[str, ...]:
+    """Mark runs whose process is not among those `alive` as failed, and say what each of them left."""
     rows = session.execute(
         f"SELECT id, range_text, (SELECT count(*) FROM {where}.run_slices AS s"
         f" WHERE s.run_id = r.id AND s.state = 'published') FROM {where}.runs AS r"
-        " WHERE state = 'requested' AND (process <> $process OR NOT list_contains($alive, id)) ORDER BY number",
-        {"process": process, "alive": list(alive)},
+        " WHERE state = 'requested' AND NOT list_contains($alive, process) ORDER BY number",
+        {"alive": list(alive)},
     )
     said = []
     for run_id, range_text, published in rows:

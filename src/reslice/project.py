@@ -216,7 +216,7 @@ class TargetHandle:
         record: bool = False,
         on_step: OnStep | None = None,
     ) -> Run:
-        """Return whether the source repeats and whether the target equals it; `record` adds the answer to the ledger."""
+        """Return whether the source repeats and the target equals it; `record` adds the answer to the ledger."""
         from reslice.verify import verify
 
         scope = self._scope(range, interval, again)

@@ -89,6 +89,7 @@ def _with_done(job: Job, run: Run, done: list[SliceDiff]) -> Run:
         rows_after=after.rows,
         after=after,
         slices_done=tuple(each.label for each in done),
+        per_slice=True,
         sql=job.engine.publish_statements(job.staged, tuple(done[:1])),
     )
 

@@ -111,6 +111,8 @@ def _target_types(contract: Contract, target: Target) -> Iterator[Failure]:
                 "a measure is a number, text, boolean, date, time, timestamp, enum or uuid",
                 "change the column's type",
             )
+        if measure.minimum is not None and not column.family.is_number:
+            yield fault(measure.name, "a minimum is for numbers", f"take min out of measures: {measure.name}")
         if column.family is Family.FLOAT and measure.scale is None:
             yield fault(
                 measure.name, "a float needs a declared scale: the digits that count", f"{measure.name}: {{scale: 2}}"

@@ -317,7 +317,7 @@ class Diff:
     """The staged rows against the base, slice by slice.
 
     `slices` holds every slice with rows on either side, in order; slices of the scope that are absent are empty on both
-    sides. `groups` is capped, largest first, and `groups_left_out` says how many more there are.
+    sides. `groups` is capped to those that moved most, and `groups_left_out` says how many more there are.
     """
 
     scope: Scope
@@ -410,7 +410,7 @@ class Run:
     """The answer of plan, run or verify: everything that is printed or written as JSON.
 
     Fingerprints and counts are of the whole scope. `id` is None for a plan. `after` is None until something was read
-    back. `slices_done` names, for a run with one commit per slice, what is published.
+    back. `slices_done` names the slices that are published.
     """
 
     command: str
@@ -433,6 +433,8 @@ class Run:
     notes: tuple[str, ...] = ()
     """Facts worth a line that need no action, such as an abandoned run that was found and closed."""
     slices_done: tuple[str, ...] = ()
+    per_slice: bool = False
+    """Whether each slice was published in a commit of its own."""
     rewritten: bool = False
     seconds: float = 0.0
     sql: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class Engine(Protocol):
         """Return the database's clock, an aware instant."""
 
     def target(self, contract: Contract) -> Target:
-        """Describe the live table; columns carry the contract's spelling. Refused[target_missing] when there is none."""
+        """Describe the live table, its columns in the contract's spelling; Refused when there is none."""
 
     def open_run(self, request: Request, target: Target) -> Opened:
         """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""

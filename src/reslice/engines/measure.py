@@ -10,10 +10,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
-from reslice.contract import Contract, Reconciliation
+from reslice.contract import Contract
 from reslice.engines import sql
+from reslice.engines.controls import control_lines
+from reslice.engines.session import Session, exact_number, label_of, moment_of, sum_of
 from reslice.engines.sql import Dialect, Names, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope, moment_from_column
@@ -26,7 +28,6 @@ from reslice.values import (
     Findings,
     Fingerprint,
     GroupDiff,
-    Number,
     Problem,
     SliceDiff,
     Staged,
@@ -38,15 +39,6 @@ GROUPS_MAX = 1000
 """Groups of a diff that are fetched, shown and recorded; how many more there are is always said."""
 
 NEAR_EQUAL_SHOWN = 5
-
-
-class Session(Protocol):
-    """A connection that runs one statement and gives its rows."""
-
-    dialect: Dialect
-
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run `statement` and return its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +91,13 @@ def _rules(dialect: Dialect, staged: Staged) -> list[_Rule]:
     rules.append(_Rule("outside_range", slice_name, f"NOT {in_hull}"))
     off = dialect.off_unit(cast(slice_name), column, contract.slice)
     rules.append(_Rule("slice_off_unit", slice_name, f"({in_hull} AND {off})"))
-    for grain in contract.grain:
-        if grain.name != slice_name and not grain.nulls_allowed:
-            rules.append(_Rule("key_null", grain.name, f"{quote(grain.name)} IS NULL"))
+    strict = [grain.name for grain in contract.grain if grain.name != slice_name and not grain.nulls_allowed]
+    rules += [_Rule("key_null", name, f"{quote(name)} IS NULL") for name in strict]
     for measure in contract.measures:
         if not measure.nulls_allowed:
             rules.append(_Rule("measure_null", measure.name, f"{quote(measure.name)} IS NULL"))
         if measure.minimum is not None:
-            rules.append(_Rule("measure_minimum", measure.name, f"{cast(measure.name)} < {measure.minimum}"))
+            rules.append(_Rule("measure_minimum", measure.name, f"{cast(measure.name)} < {measure.minimum:f}"))
     return rules
 
 
@@ -185,103 +176,6 @@ def _near_equal(session: Session, staged: Staged, names: Names) -> Iterable[tupl
             yield grain.name, tuple(row[0] for row in rows)
 
 
-# --- controls ---------------------------------------------------------------------------------------------------------
-
-
-def control_lines(
-    session: Session, staged: Staged, names: Names, query: Reconciliation, rows: str
-) -> tuple[list[Problem], tuple[ControlLine, ...]]:
-    """Compare the figures of `query`, staged in the control table, with the rows in `rows`, exactly and per slice."""
-    problems = _control_shape(session, staged, names, query)
-    if problems:
-        return problems, ()
-    scope, zone_slice = staged.scope, staged.contract.slice
-    column = staged.target.column(zone_slice.column)
-    value = session.dialect.plain(_control_slice(session.dialect, staged, column), column)
-    figures, sums = [], []
-    for place, match in enumerate(query.match):
-        figures.append(f"coalesce({_figure(staged, match.figure, match.measure)}, 0) AS f{place}")
-        sums.append(f"{_sum(session.dialect, staged, match.measure)} AS t{place}")
-    inside = sql.within(session.dialect, value, column, zone_slice, scope)
-    pairs = ", ".join(f"coalesce(c.f{n}, 0) AS f{n}, coalesce(t.t{n}, 0) AS t{n}" for n in range(len(figures)))
-    joined = (
-        f"SELECT coalesce(c.slice, t.slice) AS slice, {pairs}\n"
-        f"FROM (SELECT {session.dialect.slice_start(value, column, zone_slice)} AS slice, {', '.join(figures)}"
-        f" FROM {names.control} WHERE {inside}) AS c\n"
-        f"FULL JOIN (SELECT {sql.SLICE} AS slice, {', '.join(sums)} FROM {rows} GROUP BY 1) AS t ON c.slice = t.slice"
-    )
-    totals = session.execute(
-        "SELECT " + ", ".join(f"sum(f{n}), sum(t{n})" for n in range(len(figures))) + f" FROM ({joined}) AS joined"
-    )[0]
-    lines = []
-    for place, match in enumerate(query.match):
-        differing = session.execute(
-            f"SELECT {session.dialect.slice_text('slice', column)} FROM ({joined}) AS joined"
-            f" WHERE f{place} <> t{place} ORDER BY slice"
-        )
-        labels = tuple(_label(scope, column, row[0]) for row in differing)
-        control, target = (_number(value) or 0 for value in totals[2 * place : 2 * place + 2])
-        lines.append(ControlLine(query.name, match.figure, match.expression, control, target, labels))
-    return [], tuple(lines)
-
-
-def _control_slice(dialect: Dialect, staged: Staged, column: Column) -> str:
-    found = next(each for each in staged.control_columns if each.name == column.name)
-    return quote(column.name) if found.type == column.type else dialect.try_cast(quote(column.name), column)
-
-
-def _figure(staged: Staged, figure: str, measure: str | None) -> str:
-    """Return a figure of the control; a float is read at the scale of the measure it must match."""
-    column = next(each for each in staged.control_columns if each.name == figure)
-    scale = None if measure is None else sql.scales(staged.contract)[measure]
-    if column.family is Family.FLOAT and scale is not None:
-        return f"CAST({quote(figure)} AS DECIMAL(38,{scale}))"
-    return quote(figure)
-
-
-def _sum(dialect: Dialect, staged: Staged, measure: str | None) -> str:
-    if measure is None:
-        return "count(*)"
-    column = staged.target.column(measure)
-    return f"sum({dialect.shown(quote(measure), column, sql.scales(staged.contract)[measure])})"
-
-
-def _control_shape(session: Session, staged: Staged, names: Names, query: Reconciliation) -> list[Problem]:
-    """Find what keeps the control from being one row of exact figures per slice of the range."""
-    slice_name = staged.contract.slice.column
-    found = {column.name: column for column in staged.control_columns}
-    wanted = [slice_name, *(match.figure for match in query.match)]
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        return [
-            Problem("control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}")
-        ]
-    scales = sql.scales(staged.contract)
-    for match in query.match:
-        family = found[match.figure].family
-        exact = family in (Family.INTEGER, Family.DECIMAL)
-        if not exact and not (family is Family.FLOAT and match.measure and scales[match.measure] is not None):
-            kind = found[match.figure].type
-            words = (
-                f"{query.query.name} returns {match.figure} as {kind}; an exact number (integer or decimal) is needed"
-            )
-            return [Problem("control_rows", match.figure, 1, words)]
-    column = staged.target.column(slice_name)
-    value = session.dialect.plain(_control_slice(session.dialect, staged, column), column)
-    inside = sql.within_range(session.dialect, value, column, staged.scope.hull)
-    start = session.dialect.slice_start(value, column, staged.contract.slice)
-    row = session.execute(
-        f"SELECT count(*) FILTER (WHERE {value} IS NULL), count(*) FILTER (WHERE NOT {inside}),"
-        f" count(*) - count(DISTINCT {start}) FROM {names.control}"
-    )[0]
-    phrases = ("have no slice", "lie outside the range", "repeat a slice")
-    return [
-        Problem("control_rows", slice_name, int(count), f"{int(count)} rows of {query.query.name} {word}")
-        for count, word in zip(row, phrases, strict=True)
-        if count
-    ][:1]
-
-
 # --- the diff ---------------------------------------------------------------------------------------------------------
 
 
@@ -295,7 +189,7 @@ def compare(session: Session, staged: Staged, names: Names) -> Diff:
         f" FROM {names.slices} ORDER BY slice"
     )
     sides = [
-        (_moment(scope, column, row[0]), Fingerprint(int(row[1]), int(row[2])), Fingerprint(int(row[3]), int(row[4])))
+        (moment_of(scope, column, row[0]), Fingerprint(int(row[1]), int(row[2])), Fingerprint(int(row[3]), int(row[4])))
         for row in rows
     ]
     counts: dict[Any, tuple[int, int, int, int]] = {}
@@ -324,7 +218,7 @@ def _slice_counts(session: Session, scope: Scope, column: Column, names: Names) 
         f"SELECT {session.dialect.slice_text('slice', column)}, {each}, sum(greatest(rows_before - 1, 0))"
         f" FROM {names.diff} GROUP BY slice"
     )
-    return {_moment(scope, column, row[0]): (row[1], row[2], row[3], int(row[4])) for row in rows}
+    return {moment_of(scope, column, row[0]): (row[1], row[2], row[3], int(row[4])) for row in rows}
 
 
 def _groups(session: Session, staged: Staged, column: Column, names: Names) -> tuple[GroupDiff, ...]:
@@ -345,7 +239,7 @@ def _groups(session: Session, staged: Staged, column: Column, names: Names) -> t
     return tuple(
         GroupDiff(
             Change(change),
-            _label(staged.scope, column, slice_text),
+            label_of(staged.scope, column, slice_text),
             _values(key_text),
             None if change == Change.ADDED else _values(before_text),
             None if change == Change.REMOVED else _values(after_text),
@@ -364,12 +258,12 @@ def _totals(session: Session, staged: Staged, names: Names) -> dict[str, Total]:
     measures = sql.numeric_measures(staged.contract, staged.target)
     if not measures:
         return {}
-    sums = ", ".join(_sum(session.dialect, staged, measure.name) for measure in measures)
+    sums = ", ".join(sum_of(session.dialect, staged, measure.name) for measure in measures)
     rows = session.execute(
         f"SELECT 1 AS side, {sums} FROM {names.base} UNION ALL SELECT 2, {sums} FROM {names.staged} ORDER BY side"
     )
     return {
-        measure.name: Total(_number(before), _number(after))
+        measure.name: Total(exact_number(before), exact_number(after))
         for measure, before, after in zip(measures, rows[0][1:], rows[1][1:], strict=True)
     }
 
@@ -409,18 +303,3 @@ def affected_moments(
     )
     unit, zone = contract.slice.unit, contract.slice.timezone
     return sorted(moment_from_column(row[0], column.family.value, unit, zone) for row in rows if row[0] is not None)
-
-
-def _moment(scope: Scope, column: Column, text: str) -> Any:
-    return moment_from_column(text, column.family.value, scope.unit, scope.zone)
-
-
-def _label(scope: Scope, column: Column, text: str) -> str:
-    return scope.label(_moment(scope, column, text))
-
-
-def _number(value: Any) -> Number | None:
-    """Return an exact number: int where it is whole by type, Decimal otherwise."""
-    if value is None or isinstance(value, int | Decimal):
-        return value
-    return Decimal(str(value))

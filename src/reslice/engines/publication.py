@@ -10,32 +10,37 @@ from dataclasses import dataclass
 from reslice import ledger
 from reslice.contract import StampValue
 from reslice.engines import sql
-from reslice.engines.measure import Session
+from reslice.engines.session import Session
 from reslice.engines.sql import Dialect, Names, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Range, Scope, moment_from_column
 from reslice.values import Approved, Fingerprint, Opened, Run, SliceDiff, Staged
 
 
+def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
+    """Return `slices` as ranges; `scope` itself when they are none, which no statement is then made for."""
+    if not slices:
+        return scope
+    first, *rest = (each.slice for each in slices)
+    return Scope.of(Range(scope.unit, scope.zone, first, first)).plus(rest)
+
+
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What one commit replaces. `run` closes the ledger row in the same commit; None leaves it open for more slices."""
+    """What one commit replaces: `slices`, which are `written`.
+
+    `run` closes the ledger row in the same commit; None leaves it open for more slices.
+    """
 
     staged: Staged
     approved: Approved
     slices: tuple[SliceDiff, ...]
+    written: Scope
     opened: Opened | None
     run: Run | None
     where: str
     names: Names
     staged_order: int
-
-    @property
-    def written(self) -> Scope:
-        """The slices this commit rewrites."""
-        scope = self.staged.scope
-        first, *rest = (each.slice for each in self.slices)
-        return Scope.of(Range(scope.unit, scope.zone, first, first)).plus(rest)
 
     @property
     def compared(self) -> Scope:
@@ -66,7 +71,10 @@ class Publication:
 
     def fence(self) -> str:
         """Return the statement that comes first and must touch exactly one row."""
-        return f"UPDATE {self.where}.fences SET generation = generation + 1 WHERE table_name = $table_name"
+        return (
+            f"UPDATE {self.where}.fences SET generation = generation + 1"
+            " WHERE table_name = $table_name RETURNING generation"
+        )
 
     def fingerprint(self, dialect: Dialect, scope: Scope) -> str:
         """Return the SELECT of the target's fingerprint over `scope`."""

@@ -215,7 +215,7 @@ def diff_select(dialect: Dialect, contract: Contract, target: Target, names: Nam
         before.append(f"{fold}({shown}) AS {name}")
         if column.family.is_number:
             after = dialect.shown(f"s.{name}", column, declared[measure.name])
-            moved.append(f"abs(coalesce({after}, 0) - coalesce(b.{name}, 0))")
+            moved.append(f"abs(coalesce(CAST({after} AS DOUBLE), 0) - coalesce(CAST(b.{name} AS DOUBLE), 0))")
     measures = [
         f"b.{quote(m.name)} AS {quote('before:' + m.name)}, "
         f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {quote('after:' + m.name)}"

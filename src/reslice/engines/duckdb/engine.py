@@ -2,8 +2,8 @@
 
 Three facts shape this engine. Two transactions that each insert see no conflict, so every publish first updates the
 table's fence row. A concurrent UPDATE of a row that a publish deletes is lost in silence, so the publish first gives
-every measure of the slices another value, which DuckDB does see. And COMMIT of an aborted transaction raises nothing, so
-success is read from the ledger afterwards.
+every measure of the slices another value, which DuckDB does see. And COMMIT of an aborted transaction raises nothing,
+so success is read from the ledger afterwards.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import os
 import re
 import secrets
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 import reslice
 from reslice import ledger, parameters
-from reslice.contract import Connection, Contract, Method, Reconciliation, SqlFile
+from reslice.contract import Contract, Method, Reconciliation, SqlFile
 from reslice.engines import measure, sql
 from reslice.engines.base import Capability, Support
-from reslice.engines.duckdb_sql import DuckDBDialect
-from reslice.engines.duckdb_target import describe, query_columns
-from reslice.engines.duckdb_publish import publish
-from reslice.engines.publication import Publication
+from reslice.engines.controls import control_lines
+from reslice.engines.duckdb.errors import failed, misused, query_failed
+from reslice.engines.duckdb.publish import publish
+from reslice.engines.duckdb.session import DuckDBSession
+from reslice.engines.duckdb.target import describe, query_columns
+from reslice.engines.publication import Publication, scope_of
 from reslice.engines.sql import Names, quote
-from reslice.errors import Failure, Interrupted, Misused, ResliceError, Retryable
+from reslice.errors import Failure
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Range, Scope
 from reslice.values import (
@@ -51,75 +51,14 @@ from reslice.values import (
     Target,
 )
 
-PROCESS = f"{os.getpid()}-{secrets.token_hex(8)}"
-"""This process, as the ledger knows it. The file is open in one process only, so a run of another one is not alive."""
-
 _ALIVE: set[str] = set()
+"""Engines of this process that are open. A DuckDB file is open in one process, so a run of any other is not alive."""
+
 _LEDGER_LOCK = threading.Lock()
 _last_order = 0
 
-WAIT_STEP_SECONDS = 0.05
 
-
-def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait: Callable[[], None]) -> DuckDB:
-    """Open the database file; wait for another process to let go of it.
-
-    Raises Misused[connection] when there is no such file (none is ever made), Retryable[database_busy] when it is still
-    held after `wait`.
-    """
-    path = connection.path
-    if path is None or not path.is_file():
-        found = "a database in memory exists only in its own process" if path is None else f"there is no file {path}"
-        asked = f"connection: {connection.shown}"
-        after = (
-            "reslice.open(path, connection=your_connection)"
-            if path is None
-            else "correct the connection and run it again"
-        )
-        raise _misused(connection.shown, Failure("connection", asked, (found,), after))
-    deadline = time.monotonic() + wait.total_seconds()
-    while True:
-        try:
-            return DuckDB(duckdb.connect(str(path), read_only=read_only), shown=connection.shown, path=path)
-        except duckdb.Error as error:
-            if not _is_held(error) or time.monotonic() >= deadline:
-                raise _not_opened(connection, error) from error
-        on_wait()
-        time.sleep(WAIT_STEP_SECONDS)
-
-
-def _is_held(error: duckdb.Error) -> bool:
-    return "lock on file" in str(error) or "different configuration" in str(error)
-
-
-def _not_opened(connection: Connection, error: duckdb.Error) -> ResliceError:
-    text = str(error).splitlines()[0]
-    if "different configuration" in text:
-        found = "this process already has the file open in another mode; pass that connection: reslice.open(…, connection=…)"
-    else:
-        holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
-        found = f"process {holder[2]} ({holder[1]}) has the file open" if holder else text
-    kind = "database_busy" if _is_held(error) else "database_unavailable"
-    asked = f"connection: {connection.shown}; DuckDB lets one process write, or several read"
-    failure = Failure(kind, asked, (found,), "run the same command again, or wait longer with --wait 30m")
-    return Retryable(connection.shown, [failure], unchanged="nothing was read or written")
-
-
-def adopt(connection: Any, shown: str) -> DuckDB:
-    """Use an open DuckDB connection of the caller through a cursor of its own; the caller's transaction is not touched."""
-    if not isinstance(connection, duckdb.DuckDBPyConnection):
-        found = f"{type(connection).__name__} is not an open DuckDB connection"
-        raise _misused(
-            shown, Failure("connection", "connection=", (found,), "reslice.open(path, connection=duckdb.connect(…))")
-        )
-    return DuckDB(connection.cursor(), shown=shown, path=None)
-
-
-def _misused(about: str, failure: Failure) -> Misused:
-    return Misused(about, [failure], unchanged="nothing was read or written")
-
-
-class DuckDB:
+class DuckDB(DuckDBSession):
     """One connection to one DuckDB database."""
 
     name = "duckdb"
@@ -136,73 +75,16 @@ class DuckDB:
     }
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, shown: str, path: Path | None) -> None:
-        self._words = DuckDBDialect()
-        self.dialect: sql.Dialect = self._words
+        super().__init__(connection)
         self.shown = shown
         self._path = path
-        self._connection = connection
-        self._interrupted = threading.Event()
-        self._timeout: timedelta | None = None
-        self._opened: set[str] = set()
+        self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._staged_orders: dict[str, int] = {}
-        self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-
-    # --- statements -------------------------------------------------------------------------------------------------
-
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows; Interrupted when `interrupt` was called."""
-        if self._interrupted.is_set():
-            raise _interrupted()
-        timer = None
-        if self._timeout is not None:
-            timer = threading.Timer(self._timeout.total_seconds(), self._connection.interrupt)
-            timer.start()
-        try:
-            return self._connection.execute(statement, dict(parameters) if parameters else None).fetchall()
-        except duckdb.InterruptException as error:
-            if self._interrupted.is_set() or timer is None:
-                raise _interrupted() from error
-            raise duckdb.OperationalError(f"no answer within timeouts.statement, {self._timeout}") from error
-        except RuntimeError as error:  # how the driver reports a signal that arrived during a statement
-            if "interrupted" not in str(error).lower():
-                raise
-            raise _interrupted() from error
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Commit what is done inside, or roll all of it back: any error ends a DuckDB transaction."""
-        self.execute("BEGIN TRANSACTION")
-        try:
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            self.roll_back()
-            raise
-
-    def roll_back(self) -> None:
-        """Roll back whatever is open; nothing to roll back is fine."""
-        try:
-            self._connection.execute("ROLLBACK")
-        except duckdb.Error:
-            return
-
-    def progress(self) -> float | None:
-        """Return the percentage of the statement that runs now."""
-        percent = self._connection.query_progress()
-        return percent if percent >= 0 else None
-
-    def interrupt(self) -> None:
-        """Stop the running statement and refuse every later one."""
-        self._interrupted.set()
-        self._connection.interrupt()
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
-        _ALIVE.difference_update(self._opened)
-        self._connection.close()
+        _ALIVE.discard(self._token)
+        super().close()
 
     # --- reading the database ---------------------------------------------------------------------------------------
 
@@ -235,7 +117,7 @@ class DuckDB:
             self.execute("COMMIT")
         except duckdb.Error as error:
             self.roll_back()
-            raise _failed(contract, error, f"the rows of {target.resolved}") from error
+            raise failed(contract, error, f"the rows of {target.resolved}") from error
         except BaseException:
             self.roll_back()
             raise
@@ -266,7 +148,7 @@ class DuckDB:
             self._check_select(query, body)
             self.execute(f"CREATE TEMPORARY TABLE {table} AS SELECT * FROM (\n{body}\n) AS query", values)
         except duckdb.Error as error:
-            raise _query_failed(contract, query, error) from error
+            raise query_failed(contract, query, error) from error
         return query_columns(self, table, contract.columns)
 
     def _bound(self, contract: Contract, target: Target, hull: Range, query: SqlFile) -> tuple[str, dict[str, str]]:
@@ -286,7 +168,7 @@ class DuckDB:
         instant = "CAST({0} AS TIMESTAMPTZ)" if hull.bounds_are_instants else local
         end = self._words.parameter("end", column, local=bounds.local)
         if bounds.local:  # a day's last hour may be shown twice; the instant before the next day is surely the last
-            end = f"(timezone($zone, CAST($end_wall AS TIMESTAMP)) - INTERVAL 1 MICROSECOND)"
+            end = "(timezone($zone, CAST($end_wall AS TIMESTAMP)) - INTERVAL 1 MICROSECOND)"
         replacements = {
             "start": self._words.parameter("start", column, local=bounds.local),
             "end": end,
@@ -301,7 +183,7 @@ class DuckDB:
         if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
             words = f"{query.name} holds {len(found)} statements" if len(found) != 1 else f"{query.name} is no SELECT"
             failure = Failure("source_invalid", "one SELECT per file", (words,), f"correct {query.name}")
-            raise _misused(query.name, failure)
+            raise misused(query.name, failure)
 
     # --- measuring --------------------------------------------------------------------------------------------------
 
@@ -333,13 +215,13 @@ class DuckDB:
             select = sql.base_select(self.dialect, contract, target, staged.scope, columns_of(contract))
             self.execute(f"CREATE TEMPORARY TABLE {names.base} AS {select}")
             reader = Staged(contract, target, staged.scope, token, staged.source_columns, columns)
-            problems, lines = measure.control_lines(self, reader, names, query, names.base)
+            problems, lines = control_lines(self, reader, names, query, names.base)
         if problems:
             found = tuple(problem.example for problem in problems)
             failure = Failure(
                 "source_invalid", f"downstream {query.name}: one row per slice", found, f"correct {query.query.name}"
             )
-            raise _misused(query.query.name, failure)
+            raise misused(query.query.name, failure)
         return lines
 
     # --- publishing -------------------------------------------------------------------------------------------------
@@ -355,7 +237,8 @@ class DuckDB:
     ) -> Publication:
         where = ledger.place(staged.target.catalog, staged.contract.ledger.schema)
         order = self._staged_orders.get(staged.token, 0)
-        return Publication(staged, approved, slices, opened, run, where, _names(staged.token), order)
+        written = scope_of(staged.scope, slices)
+        return Publication(staged, approved, slices, written, opened, run, where, _names(staged.token), order)
 
     def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Return the SQL that a publish of `slices` executes, in order."""
@@ -375,16 +258,20 @@ class DuckDB:
     def open_run(self, request: Request, target: Target) -> Opened:
         """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
         where = ledger.place(target.catalog, request.contract.ledger.schema)
-        about = {"process": PROCESS, "tool_version": reslice.__version__, "engine_version": f"duckdb {self.version}"}
+        about = {
+            "process": self._token,
+            "tool_version": reslice.__version__,
+            "engine_version": f"duckdb {self.version}",
+        }
         with _LEDGER_LOCK, self._translated(request.contract, "the ledger"), self.transaction():
-            for statement in ledger.create_statements(where):
-                self.execute(statement)
-            abandoned = ledger.abandon(self, where, PROCESS, sorted(_ALIVE))
+            if not self._has_ledger(request.contract.ledger.schema, target.catalog):
+                for statement in ledger.create_statements(where):
+                    self.execute(statement)
+            _ALIVE.add(self._token)
+            abandoned = ledger.abandon(self, where, sorted(_ALIVE))
             opened = ledger.open_request(self, where, request, target, about)
             kept = ledger.kept_table(where, target)
             self.execute(ledger.create_kept(kept, sql.target_name(target), target))
-            _ALIVE.add(opened.id)
-        self._opened.add(opened.id)
         return Opened(opened.id, opened.number, abandoned)
 
     def close_run(
@@ -393,11 +280,10 @@ class DuckDB:
         """Commit how a run ended that publishes nothing more; the target is not touched."""
         where = ledger.place(target.catalog, contract.ledger.schema)
         more = {"staged_order": self._staged_orders.get(staged.token) if staged else None}
-        self._interrupted.clear()
+        self.resume()
         with self._translated(contract, "the ledger"), _LEDGER_LOCK, self.transaction():
             ledger.close(self, where, opened.id, run, state, more)
             ledger.insert_rest(self, where, opened.id, run)
-        _ALIVE.discard(opened.id)
 
     def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[tuple[Moment, ...], str]:
         """Return the slices outside `scope` that corrections touch and no later run has covered, and since when."""
@@ -430,7 +316,7 @@ class DuckDB:
             self._check_select(query, body)
             return measure.affected_moments(self, contract, target, body, values)
         except duckdb.Error as error:
-            raise _query_failed(contract, query, error) from error
+            raise query_failed(contract, query, error) from error
 
     def _has_ledger(self, schema: str, catalog: str | None = None) -> bool:
         return any(catalog in (None, found) for found in self._ledger_catalogs(schema))
@@ -466,7 +352,7 @@ class DuckDB:
             yield
         except duckdb.Error as error:
             self.roll_back()
-            raise _failed(contract, error, doing) from error
+            raise failed(contract, error, doing) from error
 
 
 FIRST_INSTANT = "0001-01-01 00:00:00"
@@ -484,31 +370,3 @@ def _bind(text: str, replacements: Mapping[str, str], values: Mapping[str, str])
     used = " ".join(replacements[name] for name in parameters.names(text) if name in replacements)
     marks = set(re.findall(r"\$(\w+)", used))
     return parameters.bind(parameters.strip(text), replacements), {k: v for k, v in values.items() if k in marks}
-
-
-def _interrupted() -> Interrupted:
-    failure = Failure("interrupted", "to stop", ("the statement that ran was cancelled",), "run the same command again")
-    return Interrupted("interrupted", [failure], unchanged="the transaction was rolled back")
-
-
-CANNOT_BE_UNDERSTOOD = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
-
-
-def _query_failed(contract: Contract, query: SqlFile, error: duckdb.Error) -> ResliceError:
-    """Return the error for a SQL file the database could not understand (2), or could not evaluate (4)."""
-    lines = tuple(line for line in str(error).splitlines() if line.strip())[:4]
-    unchanged = f"{contract.table} is as it was; nothing was written"
-    asked = f"{query.name} evaluated over the range"
-    if isinstance(error, CANNOT_BE_UNDERSTOOD):
-        return Misused(
-            query.name, [Failure("source_invalid", asked, lines, f"correct {query.name}")], unchanged=unchanged
-        )
-    after = "run the same command again; if it fails again, correct the source"
-    return Retryable(query.name, [Failure("source_failed", asked, lines, after)], unchanged=unchanged)
-
-
-def _failed(contract: Contract, error: duckdb.Error, doing: str) -> ResliceError:
-    """Return the error for a statement of our own that the database could not run."""
-    lines = tuple(line for line in str(error).splitlines() if line.strip())[:3]
-    failure = Failure("source_failed", doing, lines, "run the same command again")
-    return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

@@ -19,9 +19,9 @@ INTEGER_BITS = {
     "USMALLINT": 16,
     "UINTEGER": 32,
     "UBIGINT": 64,
-    "UHUGEINT": 128,
 }
-"""Bits of magnitude, so that 2**bits - 1 is the largest value of each integer type."""
+"""Bits of magnitude, so that 2**bits - 1 is the largest value of each integer type. UHUGEINT is left out: its sum is a
+double, which is not exact."""
 
 FAMILIES = {
     **dict.fromkeys(INTEGER_BITS, Family.INTEGER),
@@ -156,7 +156,7 @@ class DuckDBDialect:
         return f"({expression} IS NOT NULL AND ({cast} IS NULL OR {back} IS DISTINCT FROM {expression}))"
 
     def _lossy_float(self, expression: str, source: Column, target: Column, scale: int | None) -> str:
-        """A float is compared at its declared scale; NaN, infinity and what has no decimal are lossy."""
+        """Compare a float at its declared scale; NaN, infinity and what has no decimal are lossy."""
         decimal = f"DECIMAL({FLOAT_DIGITS},{scale or 0})"
         cast = f"TRY_CAST({self.try_cast(expression, target)} AS {decimal})"
         exact = f"TRY_CAST({expression} AS {decimal})"

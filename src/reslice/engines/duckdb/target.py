@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslice.contract import Contract
-from reslice.engines.duckdb_sql import family_of
+from reslice.engines.duckdb.dialect import family_of
 from reslice.engines.sql import quote
 from reslice.errors import Failure, Refused
 from reslice.values import Column, Fill, Target
 
 if TYPE_CHECKING:
-    from reslice.engines.measure import Session
+    from reslice.engines.session import Session
 
 NAME_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
@@ -120,7 +120,7 @@ def _generated(session: Session, parameters: dict[str, Any]) -> frozenset[str]:
 
 
 def _fill(name: str, default: str | None, generated: frozenset[str]) -> Fill:
-    """A default that takes the next value of a sequence is DuckDB's way to say identity."""
+    """Return who fills a column: a default that takes the next value of a sequence is an identity."""
     if name in generated:
         return Fill.GENERATED
     return Fill.IDENTITY if default and "nextval(" in default.lower() else Fill.PLAIN
@@ -128,8 +128,8 @@ def _fill(name: str, default: str | None, generated: frozenset[str]) -> Fill:
 
 def _referenced_by(session: Session, catalog: str, table: str) -> tuple[str, ...]:
     rows = session.execute(
-        "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'"
-        " AND referenced_table = $table AND database_name = $catalog ORDER BY 1",
+        "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_constraints()"
+        " WHERE constraint_type = 'FOREIGN KEY' AND referenced_table = $table AND database_name = $catalog ORDER BY 1",
         {"table": table, "catalog": catalog},
     )
     return tuple(row[0] for row in rows)
@@ -138,9 +138,11 @@ def _referenced_by(session: Session, catalog: str, table: str) -> tuple[str, ...
 def _rights(session: Session, catalog: str, path: Path | None) -> tuple[str, ...]:
     """Say what keeps a run from writing: the file's mode, or how the caller attached it."""
     if path is not None:
-        places = [place for place in (path, path.parent) if not os.access(place, os.W_OK)]
-        return tuple(f"write: this user may not write {place}" for place in places)
+        places = {"the database file": path, "the folder of the database file": path.parent}
+        return tuple(
+            f"this user may not write {words}" for words, place in places.items() if not os.access(place, os.W_OK)
+        )
     rows = session.execute(
         "SELECT readonly FROM duckdb_databases() WHERE database_name = $catalog", {"catalog": catalog}
     )
-    return ("write: the connection has the database attached read-only",) if rows and rows[0][0] else ()
+    return ("the connection has the database attached read-only",) if rows and rows[0][0] else ()

@@ -14,11 +14,11 @@ import duckdb
 
 from reslice import ledger
 from reslice.engines.publication import Publication
-from reslice.errors import Failure, OutcomeUnknown, Refused, ResliceError, Retryable
+from reslice.errors import Failure, Interrupted, OutcomeUnknown, Refused, ResliceError, Retryable
 from reslice.values import Fingerprint, Published, State
 
 if TYPE_CHECKING:
-    from reslice.engines.duckdb import DuckDB
+    from reslice.engines.duckdb.engine import DuckDB
 
 TURN_SECONDS = 0.02
 
@@ -81,14 +81,11 @@ def _take_fence(engine: DuckDB, publication: Publication) -> int:
     """Update the fence row first, so that any other publish of the table conflicts; return its new generation."""
     table = {"table_name": publication.staged.target.resolved}
     try:
-        touched = engine.execute(publication.fence(), table)[0][0]
+        generations = engine.execute(publication.fence(), table)
     except duckdb.TransactionException as error:
         raise _TurnAwaitedError(is_fence=True, found="another publish of this table is under way") from error
-    assert touched == 1, f"the fence of {table['table_name']} is {touched} rows, not one"
-    generation = engine.execute(
-        f"SELECT generation FROM {publication.where}.fences WHERE table_name = $table_name", table
-    )
-    return int(generation[0][0])
+    assert len(generations) == 1, f"the fence of {table['table_name']} is {len(generations)} rows, not one"
+    return int(generations[0][0])
 
 
 def _refuse_when_moved(engine: DuckDB, publication: Publication) -> None:
@@ -154,11 +151,9 @@ def _write_ledger(engine: DuckDB, publication: Publication, run_id: str, order: 
         engine, where, run_id, publication.slices, ["published"] * len(publication.slices), is_published=True
     )
     written = {each.label for each in publication.slices}
-    groups = [group for group in publication.approved.diff.groups if group.slice in written]
-    first = 1 + int(
-        engine.execute(f"SELECT count(*) FROM {where}.run_groups WHERE run_id = $run_id", {"run_id": run_id})[0][0]
-    )
-    ledger.insert_groups(engine, where, run_id, groups, first)
+    numbered = enumerate(publication.approved.diff.groups, start=1)
+    groups = [(position, group) for position, group in numbered if group.slice in written]
+    ledger.insert_groups(engine, where, run_id, groups)
     if run is None:
         return
     ledger.insert_rest(engine, where, run_id, run, written)
@@ -174,12 +169,13 @@ def _write_ledger(engine: DuckDB, publication: Publication, run_id: str, order: 
 
 def _commit(engine: DuckDB, publication: Publication, run_id: str) -> None:
     """Commit, and read from the ledger whether it happened: COMMIT of an aborted transaction raises nothing."""
-    failed: duckdb.Error | None = None
+    failed: duckdb.Error | Interrupted | None = None
     try:
         engine.execute("COMMIT")
-    except duckdb.Error as error:
+    except (duckdb.Error, Interrupted) as error:
         failed = error
         engine.roll_back()
+        engine.resume()
     try:
         committed = engine.execute(
             f"SELECT count(*) FROM {publication.where}.run_slices WHERE run_id = $run_id AND slice = $slice"
@@ -189,6 +185,8 @@ def _commit(engine: DuckDB, publication: Publication, run_id: str) -> None:
     except (duckdb.Error, ResliceError) as error:
         raise _unknown(publication, run_id) from error
     if not committed:
+        if isinstance(failed, Interrupted):
+            raise failed
         text = str(failed).splitlines()[0] if failed else "the database dropped the transaction in silence"
         raise _not_published(publication, "conflict", text) from failed
 

@@ -1,0 +1,85 @@
+"""DuckDB, embedded: how a database file is opened, or an open connection of the caller is used."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from reslice.contract import Connection
+from reslice.engines.duckdb.engine import DuckDB
+from reslice.engines.duckdb.errors import KEY_VIOLATION, misused
+from reslice.errors import Failure, ResliceError, Retryable
+
+__all__ = ["KEY_VIOLATION", "DuckDB", "adopt", "connect", "create"]
+
+WAIT_STEP_SECONDS = 0.05
+
+
+def create(path: Path) -> None:
+    """Make a new database file at `path`; one that is there already is left as it is."""
+    duckdb.connect(str(path)).close()
+
+
+def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait: Callable[[], None]) -> DuckDB:
+    """Open the database file; wait for another process to let go of it.
+
+    Raises Misused[connection] when there is no such file (none is ever made), Retryable[database_busy] when it is still
+    held after `wait`.
+    """
+    path = connection.path
+    if path is None:
+        found, after = "a database in memory exists only in its own process", "reslice.open(path, connection=…)"
+        raise misused(connection.shown, Failure("connection", _asked(connection), (found,), after))
+    if not path.is_file():
+        found, after = "there is no such database file, and none is made", "correct the connection, or make the file"
+        raise misused(connection.shown, Failure("connection", _asked(connection), (found,), after))
+    deadline = time.monotonic() + wait.total_seconds()
+    while True:
+        try:
+            return DuckDB(duckdb.connect(str(path), read_only=read_only), shown=connection.shown, path=path)
+        except duckdb.Error as error:
+            if not _is_held(error) or time.monotonic() >= deadline:
+                raise _not_opened(connection, error) from error
+        on_wait()
+        time.sleep(WAIT_STEP_SECONDS)
+
+
+def _asked(connection: Connection) -> str:
+    return f"connection: {connection.shown}"
+
+
+def _is_held(error: duckdb.Error) -> bool:
+    return "lock on file" in str(error) or "different configuration" in str(error)
+
+
+def _not_opened(connection: Connection, error: duckdb.Error) -> ResliceError:
+    text = str(error).splitlines()[0]
+    if "different configuration" in text:
+        found = "this process has the file open in another mode; pass that connection to reslice.open"
+    else:
+        holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
+        found = f"process {holder[2]} ({holder[1]}) has the file open" if holder else _masked(text, connection)
+    kind = "database_busy" if _is_held(error) else "database_unavailable"
+    asked = f"{_asked(connection)}; DuckDB lets one process write, or several read"
+    failure = Failure(kind, asked, (found,), "run the same command again, or wait longer with --wait 30m")
+    return Retryable(connection.shown, [failure], unchanged="nothing was read or written")
+
+
+def _masked(text: str, connection: Connection) -> str:
+    """Return the driver's words with the file as the contract writes it: its path may come from a secret."""
+    return text.replace(str(connection.path), connection.shown)
+
+
+def adopt(connection: Any, shown: str) -> DuckDB:
+    """Use an open connection of the caller, through a cursor of its own: the caller's transaction is not touched."""
+    if not isinstance(connection, duckdb.DuckDBPyConnection):
+        found = f"{type(connection).__name__} is not an open DuckDB connection"
+        after = "reslice.open(path, connection=duckdb.connect(…))"
+        raise misused(shown, Failure("connection", "connection=", (found,), after))
+    return DuckDB(connection.cursor(), shown=shown, path=None)

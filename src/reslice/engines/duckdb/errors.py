@@ -1,0 +1,45 @@
+"""How DuckDB's errors become reslice's: what cannot be understood, what may work when it is run again."""
+
+from __future__ import annotations
+
+import duckdb
+
+from reslice.contract import Contract, SqlFile
+from reslice.errors import Failure, Interrupted, Misused, ResliceError, Retryable
+
+
+def misused(about: str, failure: Failure) -> Misused:
+    """Return the error for something that cannot be used as it is written."""
+    return Misused(about, [failure], unchanged="nothing was read or written")
+
+
+def interrupted() -> Interrupted:
+    """Return the error for a statement that was cancelled, or was not started any more."""
+    failure = Failure("interrupted", "to stop", ("the statement that ran was cancelled",), "run the same command again")
+    return Interrupted("interrupted", [failure], unchanged="the transaction was rolled back")
+
+
+KEY_VIOLATION = duckdb.ConstraintException
+"""What a statement ends with that breaks a key, or another constraint, which the database enforces."""
+
+CANNOT_BE_UNDERSTOOD = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
+
+
+def query_failed(contract: Contract, query: SqlFile, error: duckdb.Error) -> ResliceError:
+    """Return the error for a SQL file the database could not understand (2), or could not evaluate (4)."""
+    lines = tuple(line for line in str(error).splitlines() if line.strip())[:4]
+    unchanged = f"{contract.table} is as it was; nothing was written"
+    asked = f"{query.name} evaluated over the range"
+    if isinstance(error, CANNOT_BE_UNDERSTOOD):
+        return Misused(
+            query.name, [Failure("source_invalid", asked, lines, f"correct {query.name}")], unchanged=unchanged
+        )
+    after = "run the same command again; if it fails again, correct the source"
+    return Retryable(query.name, [Failure("source_failed", asked, lines, after)], unchanged=unchanged)
+
+
+def failed(contract: Contract, error: duckdb.Error, doing: str) -> ResliceError:
+    """Return the error for a statement of our own that the database could not run."""
+    lines = tuple(line for line in str(error).splitlines() if line.strip())[:3]
+    failure = Failure("source_failed", doing, lines, "run the same command again")
+    return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
