@@ -20,22 +20,19 @@ GUARDS = ("empty_slice", "total_change", "removed_groups", "closed_through", "ma
 SLICES_NAMED = 5
 
 
-def approve(diff: Diff, guards: tuple[Guard, ...], *, rewrite: bool) -> Approved:
+def slices_to_write(diff: Diff, *, rewrite: bool) -> tuple[SliceDiff, ...]:
+    """Return the slices that differ; with `rewrite` every slice that holds rows."""
+    return diff.slices if rewrite else diff.differing
+
+
+def approve(contract: Contract, diff: Diff, guards: tuple[Guard, ...], run_id: str, *, rewrite: bool) -> Approved:
     """Return the diff as approved: no guard stops it, or a person has consented.
 
-    `rewrite` takes every slice that holds rows, whether it differs or not. Raises Stopped with every guard that stops.
+    Raises Stopped with every guard that stops, and with the commands to look and to consent.
     """
     stopping = [guard for guard in guards if guard.stops]
-    assert not stopping, "a stopped diff is raised before it is approved"
-    slices = diff.slices if rewrite else diff.differing
-    return Approved(diff, guards, slices)
-
-
-def stop(contract: Contract, diff: Diff, guards: tuple[Guard, ...], run_id: str) -> None:
-    """Raise Stopped when a guard stops the diff, with the commands to look and to consent."""
-    stopping = [guard for guard in guards if guard.stops]
     if not stopping:
-        return
+        return Approved(diff, guards, slices_to_write(diff, rewrite=rewrite))
     after = f"look with  reslice show {run_id} --diff ; if it is right,  reslice run --approve {run_id}"
     failures = [Failure(guard.name, guard.asked, (guard.found,), after) for guard in stopping]
     about = f"{contract.name} for {diff.scope.text}, {diff.scope.words}"

@@ -11,17 +11,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from reslice.approve import approve, judge, stop
+from reslice.approve import approve, judge, slices_to_write
 from reslice.check import check
 from reslice.compare import compare
 from reslice.contract import Contract
 from reslice.engines.base import Engine
-from reslice.errors import Failure, OutcomeUnknown, PartlyPublished, Refused, ResliceError, Stopped
+from reslice.errors import Failure, Misused, OutcomeUnknown, PartlyPublished, Refused, ResliceError, Stopped
 from reslice.publish import Job, publish_each, publish_whole
 from reslice.ranges import Moment, Scope
 from reslice.stage import stage
 from reslice.values import (
-    Approved,
     Check,
     Diff,
     Fingerprint,
@@ -71,18 +70,13 @@ def plan(engine: Engine, contract: Contract, scope: Scope, options: Options, on_
         guards = judge(contract, diff, engine.now(), (), approves=False)
     except ResliceError as error:
         raise _with_run(error, progress.run, began) from None
-    written = approve_plan(diff, options)
+    written = slices_to_write(diff, rewrite=options.rewrite)
     return replace(
         progress.run,
         guards=guards,
-        sql=engine.publish_statements(staged, written.rewrite),
+        sql=engine.publish_statements(staged, written),
         seconds=time.monotonic() - began,
     )
-
-
-def approve_plan(diff: Diff, options: Options) -> Approved:
-    """Return which slices a run of this diff would write; shown by a plan, never published."""
-    return approve(diff, (), rewrite=options.rewrite)
 
 
 def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> Run:
@@ -140,11 +134,9 @@ def _run(
     already = options.approval is not None and _hold_to(contract, options.approval, diff)
     guards = judge(contract, diff, engine.now(), request.consents, approves=options.approval is not None)
     progress.run = replace(progress.run, guards=guards)
-    nothing_to_write = not diff.differing and not (options.rewrite and diff.slices)
-    if nothing_to_write or already:
+    if already or not slices_to_write(diff, rewrite=options.rewrite):
         return _unchanged(engine, staged, opened, progress.run)
-    stop(contract, diff, guards, opened.id)
-    approved = approve(diff, guards, rewrite=options.rewrite)
+    approved = approve(contract, diff, guards, opened.id, rewrite=options.rewrite)
     job = Job(engine, staged, approved, opened, on_step)
     return publish_each(job, progress.run) if options.per_slice else publish_whole(job, progress.run)
 
@@ -195,13 +187,13 @@ def _hold_to(contract: Contract, approval: Approval, diff: Diff) -> bool:
 
     if approval.contract_digest != contract.digest:
         raise refuse("contract_changed", f"the contract or its SQL has changed since {approval.name}")
+    if diff.base == diff.staged:
+        return True
     if approval.columns != diff.columns or approval.staged != diff.staged:
         found = (
             f"the source now gives {diff.staged.rows} rows ({diff.staged}), {approval.name} staged {approval.staged}"
         )
         raise refuse("approval_stale", found)
-    if diff.base == diff.staged:
-        return True
     if approval.base != diff.base:
         found = (
             f"the target now holds {diff.base.rows} rows ({diff.base}), {approval.name} compared with {approval.base}"
@@ -220,8 +212,6 @@ def _widened(
             failure = Failure(
                 "usage", asked, ("the contract has no affected query",), "add  affected: sql/affected.sql"
             )
-            from reslice.errors import Misused
-
             raise Misused(contract.name, [failure], unchanged="nothing was read or written")
         return scope, ()
     moments, since = engine.affected(contract, target, scope)

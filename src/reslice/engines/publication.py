@@ -14,7 +14,7 @@ from reslice.engines.session import Session
 from reslice.engines.sql import Dialect, Names, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Range, Scope, moment_from_column
-from reslice.values import Approved, Fingerprint, Opened, Run, SliceDiff, Staged
+from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
 
 
 def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
@@ -26,32 +26,29 @@ def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
-    """What one commit replaces: `slices`, which are `written`.
+class Entry:
+    """What the ledger is told in the same commit. `run` closes the run's row; None leaves it open for more slices.
 
-    `run` closes the ledger row in the same commit; None leaves it open for more slices.
+    `groups` are those of the written slices, each with its position in the diff.
     """
 
-    staged: Staged
-    approved: Approved
-    slices: tuple[SliceDiff, ...]
-    written: Scope
-    opened: Opened | None
+    opened: Opened
     run: Run | None
-    where: str
-    names: Names
+    groups: tuple[tuple[int, GroupDiff], ...]
     staged_order: int
 
-    @property
-    def compared(self) -> Scope:
-        """The slices that must still be what was compared: all of the run's, or the one that is written alone."""
-        return self.written if self.run is None else self.staged.scope
 
-    @property
-    def base(self) -> Fingerprint:
-        """What the compared slices must still hold."""
-        compared = self.slices if self.run is None else self.approved.diff.slices
-        return sum((each.base for each in compared), Fingerprint())
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What one commit replaces: `slices`, which are `written`; `compared` must still hold the fingerprint `base`."""
+
+    staged: Staged
+    slices: tuple[SliceDiff, ...]
+    written: Scope
+    compared: Scope
+    base: Fingerprint
+    where: str
+    names: Names
 
     @property
     def after(self) -> Fingerprint:

@@ -29,7 +29,7 @@ from reslice.engines.duckdb.errors import failed, misused, query_failed
 from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import describe, query_columns
-from reslice.engines.publication import Publication, scope_of
+from reslice.engines.publication import Entry, Publication, scope_of
 from reslice.engines.sql import Names, quote
 from reslice.errors import Failure
 from reslice.fingerprint import columns_of
@@ -40,6 +40,7 @@ from reslice.values import (
     ControlLine,
     Diff,
     Findings,
+    Fingerprint,
     LedgerRun,
     Opened,
     Published,
@@ -230,28 +231,31 @@ class DuckDB(DuckDBSession):
         self, staged: Staged, approved: Approved, slices: tuple[SliceDiff, ...], opened: Opened, run: Run | None
     ) -> Published:
         """Replace `slices` and write their ledger rows in one commit; the target is as before or wholly replaced."""
-        return publish(self, self._publication(staged, approved, slices, opened, run))
+        alone = run is None
+        compared = None if alone else (staged.scope, approved.diff.base)
+        written = {each.label for each in slices}
+        numbered = enumerate(approved.diff.groups, start=1)
+        groups = tuple((position, group) for position, group in numbered if group.slice in written)
+        entry = Entry(opened, run, groups, self._staged_orders[staged.token])
+        return publish(self, self._publication(staged, slices, compared), entry)
 
     def _publication(
-        self, staged: Staged, approved: Approved, slices: tuple[SliceDiff, ...], opened: Opened | None, run: Run | None
+        self, staged: Staged, slices: tuple[SliceDiff, ...], compared: tuple[Scope, Fingerprint] | None = None
     ) -> Publication:
-        where = ledger.place(staged.target.catalog, staged.contract.ledger.schema)
-        order = self._staged_orders.get(staged.token, 0)
+        """Return the publish of `slices`; `compared` is what must not have moved, the slices themselves unless said."""
         written = scope_of(staged.scope, slices)
-        return Publication(staged, approved, slices, written, opened, run, where, _names(staged.token), order)
+        scope, base = compared or (written, sum((each.base for each in slices), Fingerprint()))
+        where = ledger.place(staged.target.catalog, staged.contract.ledger.schema)
+        return Publication(staged, slices, written, scope, base, where, _names(staged.token))
 
     def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Return the SQL that a publish of `slices` executes, in order."""
-        diff = Diff(staged.scope, slices, (), 0, {}, columns_of(staged.contract))
-        return self._publication(staged, Approved(diff, (), slices), slices, None, None).shown(self.dialect)
+        return self._publication(staged, slices).shown(self.dialect)
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
-        publication = self._publication(
-            staged, Approved(Diff(staged.scope, slices, (), 0, {}, ()), (), slices), slices, None, None
-        )
         with self._translated(staged.contract, "reading the slices back"):
-            return publication.differing(self)
+            return self._publication(staged, slices).differing(self)
 
     # --- the ledger -------------------------------------------------------------------------------------------------
 

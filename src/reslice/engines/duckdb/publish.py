@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from reslice import ledger
-from reslice.engines.publication import Publication
+from reslice.engines.publication import Entry, Publication
 from reslice.errors import Failure, Interrupted, OutcomeUnknown, Refused, ResliceError, Retryable
 from reslice.values import Fingerprint, Published, State
 
@@ -36,14 +36,14 @@ class _CheckHitError(Exception):
     """A CHECK of the target forbids the value that would make a concurrent UPDATE visible."""
 
 
-def publish(engine: DuckDB, publication: Publication) -> Published:
+def publish(engine: DuckDB, publication: Publication, entry: Entry) -> Published:
     """Replace the slices in one commit; wait for another publish up to `timeouts.wait`, for a writer up to `lock`."""
     timeouts = publication.staged.contract.timeouts
     began = time.monotonic()
     touches = [False, True, None]  # the next value, NULL (which no CHECK forbids), none at all
     while True:
         try:
-            return _once(engine, publication, touches[0])
+            return _once(engine, publication, entry, touches[0])
         except _CheckHitError:
             touches.pop(0)
         except _TurnAwaitedError as turn:
@@ -53,19 +53,18 @@ def publish(engine: DuckDB, publication: Publication) -> Published:
             time.sleep(TURN_SECONDS)
 
 
-def _once(engine: DuckDB, publication: Publication, to_null: bool | None) -> Published:
+def _once(engine: DuckDB, publication: Publication, entry: Entry, to_null: bool | None) -> Published:
     """Try the whole transaction once; anything but a commit rolls all of it back."""
-    opened = publication.opened
-    assert opened is not None, "only a run that stands in the ledger can publish"
+    opened = entry.opened
     engine.execute("BEGIN TRANSACTION")
     try:
         order = _take_fence(engine, publication)
         began = time.monotonic()
-        _refuse_when_moved(engine, publication)
+        _refuse_when_moved(engine, publication, entry.staged_order)
         removed, inserted = _replace(engine, publication, opened.id, to_null)
         _refuse_when_not_as_staged(engine, publication)
         milliseconds = round((time.monotonic() - began) * 1000)
-        _write_ledger(engine, publication, opened.id, order, milliseconds)
+        _write_ledger(engine, publication, entry, order, milliseconds)
     except duckdb.Error as error:
         engine.roll_back()
         raise _sorted(error, publication) from error
@@ -88,11 +87,11 @@ def _take_fence(engine: DuckDB, publication: Publication) -> int:
     return int(generations[0][0])
 
 
-def _refuse_when_moved(engine: DuckDB, publication: Publication) -> None:
+def _refuse_when_moved(engine: DuckDB, publication: Publication, staged_order: int) -> None:
     """Refuse when a later run has finished, or the slices are no longer what was compared."""
     staged = publication.staged
     hull = publication.compared.hull
-    later = ledger.later_run(engine, publication.where, staged.target.resolved, publication.staged_order, hull)
+    later = ledger.later_run(engine, publication.where, staged.target.resolved, staged_order, hull)
     if later is not None:
         found = f"{later} staged its rows after this run did, and has finished"
         raise _refused(publication, "later_run", "the newest source rows stay", found)
@@ -144,21 +143,18 @@ def _refuse_when_not_as_staged(engine: DuckDB, publication: Publication) -> None
         raise _refused(publication, "not_as_staged", "the target holds the staged rows", found)
 
 
-def _write_ledger(engine: DuckDB, publication: Publication, run_id: str, order: int, milliseconds: int) -> None:
+def _write_ledger(engine: DuckDB, publication: Publication, entry: Entry, order: int, milliseconds: int) -> None:
     """Write the slices, groups and, for a run of one commit, the end of the run, in the data's own transaction."""
-    where, run = publication.where, publication.run
+    where, run, run_id = publication.where, entry.run, entry.opened.id
     ledger.insert_slices(
         engine, where, run_id, publication.slices, ["published"] * len(publication.slices), is_published=True
     )
-    written = {each.label for each in publication.slices}
-    numbered = enumerate(publication.approved.diff.groups, start=1)
-    groups = [(position, group) for position, group in numbered if group.slice in written]
-    ledger.insert_groups(engine, where, run_id, groups)
+    ledger.insert_groups(engine, where, run_id, entry.groups)
     if run is None:
         return
-    ledger.insert_rest(engine, where, run_id, run, written)
+    ledger.insert_rest(engine, where, run_id, run, [each.label for each in publication.slices])
     more = {
-        "staged_order": publication.staged_order,
+        "staged_order": entry.staged_order,
         "publish_order": order,
         "lock_milliseconds": milliseconds,
         "kept_table": publication.kept,
