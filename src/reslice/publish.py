@@ -97,15 +97,18 @@ def _with_done(job: Job, run: Run, done: list[SliceDiff]) -> Run:
 def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error: ResliceError) -> PartlyPublished:
     """Return the error that names what is published and what is not."""
     rest = len(job.approved.rewrite) - len(done) - 1
-    found = (
-        f"{len(done)} slices are published, each whole: {_ends(done)}",
+    one = len(done) == 1
+    found = [
+        f"{len(done)} {'slice is published' if one else 'slices are published, each'} whole: {_ends(done)}",
         f"{failed.label} was not published: {'; '.join(error.failures[0].found)}",
-        *([f"{rest} slices after it were not started"] if rest else []),
-    )
+    ]
+    if rest:
+        found.append(f"{rest} {'slice after it was' if rest == 1 else 'slices after it were'} not started")
     contract, scope = job.staged.contract, job.staged.scope
-    after = f"reslice run {contract.name} '{scope.hull.text}' --per-slice"
+    still_open = replace(scope.hull, start=failed.slice)
+    after = f"reslice run {contract.name} '{still_open.text}' --per-slice"
     asked = f"{len(job.approved.rewrite)} slices published, each in a commit of its own"
-    failure = Failure("partly_published", asked, found, after)
+    failure = Failure("partly_published", asked, tuple(found), after)
     unchanged = f"{failed.label} and the slices after it are as they were"
     partly = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
     partly.run = replace(_with_done(job, run, done), outcome=Outcome.FAILED, error=partly)

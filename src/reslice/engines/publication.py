@@ -79,6 +79,17 @@ class Publication:
         condition = self.within(dialect, scope)
         return sql.fingerprint_select(dialect, contract, target, columns_of(contract), condition)
 
+    def content(self, dialect: Dialect, table: str) -> str:
+        """Return the SELECT of how many written rows `table` holds and what they add up to, in words."""
+        contract, target = self.staged.contract, self.staged.target
+        sums = "".join(
+            f" || {sql.text_literal(f', {measure.name} ')} || coalesce(CAST(sum({shown}) AS VARCHAR), 'NULL')"
+            for measure in sql.numeric_measures(contract, target)
+            for shown in [dialect.shown(quote(measure.name), target.column(measure.name), measure.scale)]
+        )
+        rows = "count(*) || CASE count(*) WHEN 1 THEN ' row' ELSE ' rows' END"
+        return f"SELECT {rows}{sums} FROM {table} WHERE {self.within(dialect, self.written)}"
+
     def keep(self, dialect: Dialect) -> str:
         """Return the statement that keeps the rows about to be replaced; it takes the parameter `run_id`."""
         columns = sql.column_list(ledger.kept_columns(self.staged.target))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from reslice import ledger
+from reslice.engines import sql
 from reslice.engines.publication import Entry, Publication
 from reslice.errors import Failure, Interrupted, OutcomeUnknown, Refused, ResliceError, Retryable
 from reslice.values import Fingerprint, Published, State
@@ -139,7 +140,11 @@ def _refuse_when_not_as_staged(engine: DuckDB, publication: Publication) -> None
     rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.written))[0]
     live = Fingerprint(int(rows), int(total))
     if live != publication.after:
-        found = f"read back {live.rows} rows ({live}) against {publication.after.rows} staged ({publication.after})"
+        written, staged = (
+            engine.execute(publication.content(engine.dialect, table))[0][0]
+            for table in (sql.target_name(publication.staged.target), publication.names.staged)
+        )
+        found = f"read back {written} ({live}) against {staged} staged ({publication.after})"
         raise _refused(publication, "not_as_staged", "the target holds the staged rows", found)
 
 
