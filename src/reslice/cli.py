@@ -102,5 +102,5 @@ def _usage_error(error: click.ClickException) -> Misused:
 
 
 def _interrupted() -> Interrupted:
-    failure = Failure("interrupted", "a command to its end", ("it was asked to stop before its work began",), "")
-    return Interrupted("reslice", [failure], unchanged="no table was written")
+    failure = Failure("interrupted", "a command to its end", ("it was asked to stop",), "")
+    return Interrupted("reslice", [failure], unchanged="no table is half written")

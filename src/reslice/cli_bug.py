@@ -18,7 +18,7 @@ _NAMED = re.compile(
     r"""(?ix) (?P<name> \b[\w-]* (?:password|passwd|pwd|secret|token|api_?key|access_?key) ['"]? \s*[=:]\s* )
         (?: '[^']*' | "[^"]*" | [^\s&;,)]+ )"""
 )
-_SECRET_NAME = re.compile(r"(?i)pass|pwd|secret|token|key|credential|url|dsn")
+_SECRET_NAME = re.compile(r"(?i)pass|.*_pwd|secret|token|key|credential|url|dsn")
 _SECRET_LENGTH_MIN = 6
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -82,7 +81,13 @@ def demo(session: Session, into: Path, is_json: bool) -> int:
     A plan, a run, the same run again, and beside it the append that doubles a total. The project stays in DIR.
     """
     session.command, session.is_json = "demo", is_json
-    from reslice.retail import demo as story
+    from reslice.retail.demo import run
+    from reslice.retail.demo_text import story_json
 
-    story.run(into, sys.stdout)
+    # The way to DIR is printed to be pasted where the command was given, and -C has left that place.
+    folder = into.absolute() if session.place else into
+    if is_json:
+        session.say_json(story_json(run(folder)))
+        return 0
+    run(folder, session.say)
     return 0

@@ -116,7 +116,7 @@ class _Line:
         if self._live is None:
             self._live = self._open()
         if self._live is not None:
-            self._live.update(Text(text, style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+            self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def _open(self) -> Live | None:
         from rich.console import Console

@@ -11,71 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.shop import AFTER, BEFORE, DAYS, RUN, SOURCE, make_shop, rows
 
 from reslice import cli_bug
 from reslice.cli import main
 from reslice.cli_session import Session
-
-CONTRACT = """\
-version: 1
-connection: duckdb:///shop.duckdb
-targets:
-  daily_orders:
-    table: daily_orders
-    source: daily.sql
-    grain: [order_date, channel]
-    slice: {column: order_date, unit: day}
-    measures:
-      order_count:  {min: 1}
-      amount_cents: {min: 0}
-"""
-SOURCE = """\
-SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents
-FROM orders WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel
-"""
-BEFORE = [
-    ("2026-01-01", "store", 1, 4500),
-    ("2026-01-01", "web", 1, 12000),
-    ("2026-01-02", "store", 1, 5200),
-    ("2026-01-02", "web", 1, 7000),
-    ("2026-01-03", "app", 1, 3100),
-]
-AFTER = [
-    ("2026-01-01", "store", 1, 4500),
-    ("2026-01-02", "store", 1, 5600),
-    ("2026-01-02", "web", 2, 19000),
-    ("2026-01-03", "app", 1, 3100),
-]
-DAYS = "2026-01-01..2026-01-02"
-
-
-def make_shop(folder: Path) -> Path:
-    """Make the project of the retail example, small: a late correction moved an order to another day."""
-    folder.mkdir(exist_ok=True)
-    (folder / "reslice.yml").write_text(CONTRACT)
-    (folder / "daily.sql").write_text(SOURCE)
-    with duckdb.connect(str(folder / "shop.duckdb")) as connection:
-        connection.execute(
-            "CREATE TABLE orders AS SELECT * FROM (VALUES (100, DATE '2026-01-02', 'web', 12000::BIGINT),"
-            " (101, DATE '2026-01-01', 'store', 4500), (102, DATE '2026-01-02', 'web', 7000),"
-            " (103, DATE '2026-01-02', 'store', 5600)) AS rows (order_id, order_date, channel, amount_cents)"
-        )
-        connection.execute(
-            "CREATE TABLE daily_orders (order_date DATE, channel VARCHAR, order_count BIGINT, amount_cents BIGINT)"
-        )
-        connection.executemany("INSERT INTO daily_orders VALUES (?, ?, ?, ?)", BEFORE)
-    return folder
-
-
-def rows(shop: Path) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(shop / "shop.duckdb"), read_only=True) as connection:
-        return connection.execute(
-            "SELECT order_date::VARCHAR, * EXCLUDE (order_date) FROM daily_orders ORDER BY ALL"
-        ).fetchall()
 
 
 @pytest.fixture
@@ -378,9 +321,6 @@ def test_a_refusal_says_everything_and_exits_3(reslice: Reslice, shop: Path) -> 
 # When things break around it
 
 
-RUN = "import sys; from reslice.cli import main; sys.exit(main(sys.argv[1:]))"
-
-
 def run_process(shop: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-c", RUN, "-C", str(shop), *arguments]
     return subprocess.run(command, stderr=subprocess.PIPE, check=False, **options)
@@ -492,11 +432,15 @@ def fuzzed_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(command=st.sampled_from(["plan", "run", "verify", "history", "show", "rnu"]), rest=st.lists(words, max_size=6))
+@given(
+    command=st.sampled_from(["plan", "run", "verify", "history", "show", "rnu"]),
+    scope=st.sampled_from([[], [], ["daily_orders", DAYS], ["daily_orders", "2026"], ["last"], ["--again", "last"]]),
+    rest=st.lists(words, max_size=6),
+)
 def test_whatever_is_typed_is_answered(
-    fuzzed_shop: Path, capsys: pytest.CaptureFixture[str], command: str, rest: list[str]
+    fuzzed_shop: Path, capsys: pytest.CaptureFixture[str], command: str, scope: list[str], rest: list[str]
 ) -> None:
-    code = main(["-C", str(fuzzed_shop), command, *rest])
+    code = main(["-C", str(fuzzed_shop), command, *scope, *rest])
     captured = capsys.readouterr()
     text = captured.out + captured.err
     assert code in (0, 1, 2, 3), text
