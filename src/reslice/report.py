@@ -120,7 +120,7 @@ def _measure_cell(group: GroupDiff, name: str, *, is_wide: bool) -> str:
 
 
 def _rows_cell(group: GroupDiff) -> str:
-    if group.rows_before == 1:
+    if group.rows_before <= 1:
         return ""
     return f"({group.rows_before} rows → {0 if group.after is None else 1})"
 

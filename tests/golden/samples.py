@@ -193,7 +193,9 @@ HOSTILE = replace(
     diff=replace(
         DIFF,
         groups=(
-            GroupDiff(Change.ADDED, "2026-01-01", {"day": "2026-01-01", "channel": None}, None, {"price": None}),
+            GroupDiff(
+                Change.ADDED, "2026-01-01", {"day": "2026-01-01", "channel": None}, None, {"price": None}, rows_before=0
+            ),
             GroupDiff(
                 Change.ADDED, "2026-01-01", {"day": "2026-01-01", "channel": ""}, None, {"price": Decimal("1E+3")}
             ),
