@@ -12,7 +12,7 @@ from decimal import Decimal
 from reslice.contract import Action, Contract
 from reslice.errors import Failure, Stopped
 from reslice.ranges import open_slices
-from reslice.values import Approved, Consent, Diff, Guard, SliceDiff, Total
+from reslice.values import Approved, Consent, Diff, Guard, Number, SliceDiff, Total
 
 GUARDS = ("empty_slice", "total_change", "removed_groups", "closed_through", "max_slices")
 """The guards a consent can name."""
@@ -104,7 +104,9 @@ def _total_change(contract: Contract, diff: Diff) -> Guard:
     moved = [(name, total) for name, total in diff.totals.items() if _moves(total, limit)]
     if not moved:
         return Guard("total_change", Action.STOP, False, f"no total moves by more than {percent}%", asked)
-    found = "; ".join(f"{name} {total.before} → {total.after} ({_percent(total)})" for name, total in moved)
+    found = "; ".join(
+        f"{name} {_told(total.before)} → {_told(total.after)} ({_percent(total)})" for name, total in moved
+    )
     return Guard("total_change", Action.STOP, True, found, asked)
 
 
@@ -117,6 +119,10 @@ def _moves(total: Total, limit: Decimal) -> bool:
 def _percent(total: Total) -> str:
     before, after = Decimal(total.before or 0), Decimal(total.after or 0)
     return f"{(after - before) * 100 / abs(before):+.0f}%"
+
+
+def _told(value: Number | None) -> str:
+    return "none" if value is None else str(value)
 
 
 def _removed_groups(contract: Contract, diff: Diff) -> Guard:
@@ -145,7 +151,9 @@ def _closed_through(contract: Contract, diff: Diff, now: datetime) -> Guard:
 def _max_slices(contract: Contract, diff: Diff) -> Guard:
     limit, count = contract.guards.max_slices, diff.scope.count
     asked = contract.quote("guards.max_slices", f"max_slices: {limit}")
-    return Guard("max_slices", Action.STOP, count > limit, f"the range has {count} slices", asked)
+    return Guard(
+        "max_slices", Action.STOP, count > limit, f"the range has {count} slice{'' if count == 1 else 's'}", asked
+    )
 
 
 def _listed(labels: list[str]) -> str:
