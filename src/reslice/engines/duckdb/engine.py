@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -81,6 +82,7 @@ class DuckDB(DuckDBSession):
         self._path = path
         self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._staged_orders: dict[str, int] = {}
+        self._parts: dict[str, dict[str, Any]] = {}
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
@@ -237,7 +239,20 @@ class DuckDB(DuckDBSession):
         numbered = enumerate(approved.diff.groups, start=1)
         groups = tuple((position, group) for position, group in numbered if group.slice in written)
         entry = Entry(opened, run, groups, self._staged_orders[staged.token])
-        return publish(self, self._publication(staged, slices, compared), entry)
+        publication = self._publication(staged, slices, compared)
+        published = publish(self, publication, entry)
+        if alone:
+            self._add_part(opened, publication, published)
+        return published
+
+    def _add_part(self, opened: Opened, publication: Publication, published: Published) -> None:
+        """Remember what the ledger is told of a run of many commits when it ends: its last order, its time in all."""
+        before = self._parts.get(opened.id, {"lock_milliseconds": 0})
+        self._parts[opened.id] = {
+            "publish_order": published.order,
+            "lock_milliseconds": before["lock_milliseconds"] + published.lock_milliseconds,
+            "kept_table": publication.kept,
+        }
 
     def _publication(
         self, staged: Staged, slices: tuple[SliceDiff, ...], compared: tuple[Scope, Fingerprint] | None = None
@@ -283,7 +298,8 @@ class DuckDB(DuckDBSession):
     ) -> None:
         """Commit how a run ended that publishes nothing more; the target is not touched."""
         where = ledger.place(target.catalog, contract.ledger.schema)
-        more = {"staged_order": self._staged_orders.get(staged.token) if staged else None}
+        order = self._staged_orders.get(staged.token) if staged else None
+        more = {"staged_order": order, **self._parts.get(opened.id, {})}
         self.resume()
         with self._translated(contract, "the ledger"), _LEDGER_LOCK, self.transaction():
             ledger.close(self, where, opened.id, run, state, more)
