@@ -220,13 +220,4 @@ def _way_on(found: Run, given: dict[str, Any]) -> str:
 
     if given.get("out") is not None and found.diff is not None and found.diff.differing:
         return f"reslice run {shlex.quote(str(given['out']))}"
-    return next_command(found, _typed(given))
-
-
-def _typed(given: dict[str, Any]) -> str:
-    """Return the words that named the range, for a command that names it again."""
-    words = [given["range"]] if given["range"] is not None else []
-    words += ["--interval", *given["interval"]] if given["interval"] is not None else []
-    words += ["--again", given["again"]] if given["again"] is not None else []
-    words += ["--with-affected"] if given.get("with_affected") else []
-    return shlex.join(words)
+    return next_command(found)

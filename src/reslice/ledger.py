@@ -113,6 +113,7 @@ RUNS = LedgerTable(
         checks              text     JSON: every check and guard, whether it held, and what was found
         controls            text     JSON: each figure of the source and of the rows
         warnings            text     JSON: what was said beside the result
+        affected            text     JSON: slices outside the ranges that corrections touch and that were left
         error               text     JSON: kind, asked, found, unchanged and next, when it did not go through
         sql                 text     JSON: the statements of the publish, in order
         kept_table          text     the table that keeps the rows it replaced
@@ -276,6 +277,7 @@ def _record(run: Run) -> dict[str, Any]:
         ),
         "controls": _dump([asdict(line) for line in run.controls]),
         "warnings": _dump(list(run.warnings)),
+        "affected": _dump(list(run.affected)),
         "sql": _dump(list(run.sql)),
         "error": None if run.error is None else _dump(error_values(run.error)),
     }
@@ -426,13 +428,48 @@ def last_covering(session: Session, where: str, table: str, hull: Range) -> str 
     """Return since when a range is known to be as its source was: the request time, in UTC, of the last run of it."""
     first, last = span(hull)
     rows = session.execute(
-        f"SELECT {_utc('max(requested_at)')} FROM {where}.runs WHERE table_name = $table_name AND kind = 'run'"
-        " AND state IN ('published', 'unchanged') AND range_first <= $first AND range_last >= $last"
-        " AND position(',' IN range_text) = 0",
+        f"SELECT {_utc('max(requested_at)')} FROM {where}.runs WHERE {_FINISHED}"
+        " AND range_first <= $first AND range_last >= $last",
         {"table_name": table, "first": first, "last": last},
     )
     since: str | None = rows[0][0]
     return since
+
+
+@dataclass(frozen=True, slots=True)
+class Covering:
+    """A finished run, as a range that was then as its source was: its bounds as `span` gives them, and when (UTC)."""
+
+    first: str
+    last: str
+    at: str
+
+
+def coverage(session: Session, where: str, table: str, since: str) -> tuple[Covering, ...]:
+    """Return the finished runs of one range that were requested after `since` (UTC), the latest first."""
+    rows = session.execute(
+        f"SELECT range_first, range_last, {_utc('requested_at')} FROM {where}.runs WHERE {_FINISHED}"
+        " AND requested_at > CAST($since AS TIMESTAMP WITH TIME ZONE) ORDER BY requested_at DESC",
+        {"table_name": table, "since": f"{since}+00"},
+    )
+    return tuple(Covering(*row) for row in rows)
+
+
+def left_affected(session: Session, where: str, table: str) -> tuple[str, tuple[str, ...]]:
+    """Return the slices that the last finished run named as affected and left, and when it was requested (UTC)."""
+    rows = session.execute(
+        f"SELECT {_utc('requested_at')}, affected FROM {where}.runs WHERE {_FINISHED} AND affected IS NOT NULL"
+        " ORDER BY requested_at DESC LIMIT 1",
+        {"table_name": table},
+    )
+    return (rows[0][0], tuple(_load(rows[0][1]))) if rows else ("", ())
+
+
+_FINISHED = (
+    "table_name = $table_name AND kind = 'run' AND state IN ('published', 'unchanged')"
+    " AND position(',' IN range_text) = 0"
+)
+"""Runs after which one whole range was as its source; a run of several ranges does not cover what lies between."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslice import contract_file, ranges
 from reslice.approve import GUARDS
+from reslice.commands import command
 from reslice.contract import Contract
 from reslice.engines import ENGINES
 from reslice.errors import Failure, Misused, Refused
@@ -246,7 +247,7 @@ class TargetHandle:
         if isinstance(range, Range):
             return Scope.of(range)
         if isinstance(range, str):
-            return Scope.of(ranges.parse(range, self.contract.slice))
+            return Scope.parse(range, self.contract.slice)
         if interval is not None:
             return Scope.of(ranges.parse_interval(*interval, self.contract.slice))
         if again is not None:
@@ -276,7 +277,7 @@ class TargetHandle:
         run = self._recorded(approve)
         if run.state != "stopped" or run.fingerprint_base is None or run.fingerprint_staged is None:
             found = f"{run.id} is {run.state}"
-            after = f"reslice plan {run.target} '{run.range_text}'"
+            after = command("plan", run.target, Scope.parse(run.range_text, self.contract.slice))
             failure = Failure("approval_stale", "a run that a guard stopped", (found,), after)
             raise Refused(
                 f"{run.target}, approved by {run.id}", [failure], unchanged=f"{self.contract.table} is as it was"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from reslice.commands import command
 from reslice.engines.base import Engine
 from reslice.errors import Failure, OutcomeUnknown, PartlyPublished, ResliceError
 from reslice.values import Approved, Fingerprint, Opened, Outcome, Run, SliceDiff, Staged, State
@@ -105,8 +106,7 @@ def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error:
     if rest:
         found.append(f"{rest} {'slice after it was' if rest == 1 else 'slices after it were'} not started")
     contract, scope = job.staged.contract, job.staged.scope
-    still_open = replace(scope.hull, start=failed.slice)
-    after = f"reslice run {contract.name} '{still_open.text}' --per-slice"
+    after = command("run", contract.name, scope, "--per-slice")
     asked = f"{len(job.approved.rewrite)} slices published, each in a commit of its own"
     failure = Failure("partly_published", asked, tuple(found), after)
     unchanged = f"{failed.label} and the slices after it are as they were"
@@ -129,7 +129,7 @@ def _read_back(job: Job, run: Run, written: tuple[SliceDiff, ...]) -> Run:
         return run
     contract = job.staged.contract
     found = f"{', '.join(differing[:5])} no longer hold{'s' if len(differing) == 1 else ''} the staged rows"
-    after = f"reslice plan {contract.name} '{job.staged.scope.hull.text}'"
+    after = command("plan", contract.name, job.staged.scope)
     asked = "the committed slices hold the staged rows when they are read again"
     failure = Failure("slipped_in", asked, (f"{found}; another writer changed the slice around the commit",), after)
     error = OutcomeUnknown(

@@ -214,8 +214,8 @@ class Scope:
 
     @property
     def text(self) -> str:
-        """The ranges as a user would type them, separated by commas."""
-        return ", ".join(each.text for each in self.ranges)
+        """The RANGE a user would type for it: ranges separated by commas."""
+        return ",".join(each.text for each in self.ranges)
 
     @property
     def words(self) -> str:

@@ -76,6 +76,7 @@ def as_json(run: Run, *, place: str = "", way_on: str | None = None, code: int |
         "checks": [*map(_check_value, run.checks), *map(_guard_value, run.guards)],
         "controls": [*map(_control_value, run.controls)],
         "slices_published": [*run.slices_done],
+        "affected": [*run.affected],
         "warnings": [*run.warnings],
         "notes": [*run.notes],
         **(_verify_fields(run) if run.command == "verify" else {}),
@@ -206,7 +207,7 @@ def _empty_run(command: str, error: ResliceError) -> dict[str, Any]:
     """Return the fields of an answer before anything was known."""
     fields: dict[str, Any] = dict.fromkeys(("target", "table", "run", "kind", "method", "slice"))
     fields |= _outcome_fields(None, error) | _diff_fields(None, None)
-    fields |= {name: [] for name in ("checks", "controls", "slices_published", "warnings", "notes")}
+    fields |= {name: [] for name in ("checks", "controls", "slices_published", "affected", "warnings", "notes")}
     if command == "verify":
         fields |= {"repeatable": None, "unstable_columns": [], "equals_source": None, "downstream": []}
     return fields

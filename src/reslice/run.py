@@ -13,12 +13,22 @@ from dataclasses import dataclass, replace
 
 from reslice.approve import approve, judge, slices_to_write
 from reslice.check import check
+from reslice.commands import command
 from reslice.compare import compare
 from reslice.contract import Contract
 from reslice.engines.base import Engine
-from reslice.errors import Failure, Misused, OutcomeUnknown, PartlyPublished, Refused, ResliceError, Stopped
+from reslice.errors import (
+    Failure,
+    Interrupted,
+    Misused,
+    OutcomeUnknown,
+    PartlyPublished,
+    Refused,
+    ResliceError,
+    Stopped,
+)
 from reslice.publish import Job, publish_each, publish_whole
-from reslice.ranges import Moment, Scope
+from reslice.ranges import Scope
 from reslice.stage import stage
 from reslice.values import (
     Check,
@@ -61,9 +71,10 @@ def plan(engine: Engine, contract: Contract, scope: Scope, options: Options, on_
     """Return what a run would change. Nothing is written; a broken contract is raised, a guard is shown."""
     began = time.monotonic()
     target = engine.target(contract)
-    scope, warnings = _widened(engine, contract, target, scope, options)
+    scope, affected = _widened(engine, contract, target, scope, options)
     run = Run("plan", contract.name, target.resolved, scope, Outcome.PLANNED, method=contract.method)
-    run = replace(run, controls_declared=contract.controls is not None, warnings=warnings)
+    run = replace(run, controls_declared=contract.controls is not None, affected=affected)
+    run = replace(run, warnings=_affected_warning(affected))
     progress = _Progress(run)
     try:
         staged, diff = _staged_and_compared(engine, contract, target, None, progress, on_step)
@@ -87,7 +98,7 @@ def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> 
     began = time.monotonic()
     contract = request.contract
     target = engine.target(contract)
-    scope, warnings = _widened(engine, contract, target, request.scope, options)
+    scope, affected = _widened(engine, contract, target, request.scope, options)
     request = replace(request, scope=scope)
     opened = engine.open_run(request, target)
     answer = Run(
@@ -99,7 +110,8 @@ def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> 
         id=opened.id,
         method=contract.method,
         controls_declared=contract.controls is not None,
-        warnings=(*warnings, *_downstream_warning(contract)),
+        affected=affected,
+        warnings=(*_affected_warning(affected), *_downstream_warning(contract)),
         notes=opened.abandoned,
     )
     progress = _Progress(answer)
@@ -178,7 +190,7 @@ def _unchanged(engine: Engine, staged: Staged, opened: Opened, run: Run) -> Run:
 def _hold_to(contract: Contract, approval: Approval, diff: Diff) -> bool:
     """Refuse unless this is exactly the approved diff; True when the target already holds what was approved."""
     asked = f"exactly what {approval.name} showed"
-    after = f"reslice plan {contract.name} '{diff.scope.hull.text}'"
+    after = command("plan", contract.name, diff.scope)
 
     def refuse(kind: str, found: str) -> Refused:
         about = f"{contract.name} for {diff.scope.text}, approved by {approval.name}"
@@ -205,28 +217,26 @@ def _hold_to(contract: Contract, approval: Approval, diff: Diff) -> bool:
 def _widened(
     engine: Engine, contract: Contract, target: Target, scope: Scope, options: Options
 ) -> tuple[Scope, tuple[str, ...]]:
-    """Return the scope with the slices the same corrections touch, or a warning that names them."""
+    """Return the scope with the slices the same corrections touch, or as it is with the labels of those it leaves."""
     if contract.affected is None:
         if options.with_affected:
             asked = "--with-affected adds the slices that the contract's affected query names"
-            failure = Failure(
-                "usage", asked, ("the contract has no affected query",), "add  affected: sql/affected.sql"
-            )
+            found = "the contract has no affected query"
+            failure = Failure("usage", asked, (found,), "add  affected: sql/affected.sql")
             raise Misused(contract.name, [failure], unchanged="nothing was read or written")
         return scope, ()
-    moments, since = engine.affected(contract, target, scope)
-    if not moments:
-        return scope, ()
+    moments = engine.affected(contract, target, scope)
     if options.with_affected:
         return scope.plus(moments), ()
-    return scope, (_affected_warning(scope, moments, since),)
+    return scope, tuple(scope.label(moment) for moment in moments)
 
 
-def _affected_warning(scope: Scope, moments: tuple[Moment, ...], since: str) -> str:
-    named = ", ".join(scope.label(moment) for moment in moments[:5])
-    more = f" and {len(moments) - 5} more" if len(moments) > 5 else ""
-    when = "" if since.startswith("0001-") else f" since {since[:19]} UTC"
-    return f"corrections{when} also touch {named}{more}, outside this range; add --with-affected to take them along"
+def _affected_warning(labels: tuple[str, ...]) -> tuple[str, ...]:
+    if not labels:
+        return ()
+    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+    named = ", ".join(labels[:5]) + more
+    return (f"corrections also touch {named}, outside this range; --with-affected takes them along",)
 
 
 def _downstream_warning(contract: Contract) -> tuple[str, ...]:
@@ -242,6 +252,8 @@ STATES = {Outcome.REFUSED: State.REFUSED, Outcome.STOPPED: State.STOPPED}
 
 def _with_run(error: ResliceError, run: Run, began: float) -> ResliceError:
     """Return the error with the run it ended, as far as that got."""
+    if isinstance(error, Interrupted):
+        error.about = f"{run.target} for {run.scope.text}"
     if error.run is None:
         outcome = OUTCOMES.get(type(error), Outcome.FAILED)
         error.run = replace(run, outcome=outcome, error=error)

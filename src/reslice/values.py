@@ -430,6 +430,8 @@ class Run:
     controls: tuple[ControlLine, ...] = ()
     controls_declared: bool = False
     warnings: tuple[str, ...] = ()
+    affected: tuple[str, ...] = ()
+    """Slices outside the scope that corrections touch, and that this run leaves."""
     notes: tuple[str, ...] = ()
     """Facts worth a line that need no action, such as an abandoned run that was found and closed."""
     slices_done: tuple[str, ...] = ()

@@ -75,7 +75,7 @@ LEDGER: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_text_of_an_answer(name: str) -> None:
     run = ANSWERS[name]
-    way_on = next_command(run, typed="2026-01-01..2026-01-02 --with-affected")
+    way_on = next_command(run)
     agree(f"{name}.txt", run_text(run, place="-C shop", way_on=way_on))
 
 

@@ -19,7 +19,7 @@ LAYERS = [
     ["publish", "approve", "compare", "check", "stage"],
     ["engines", "ledger"],
     ["contract_file", "contract_rules", "contract_schema", "contract_values", "contract_yaml", "contract_connection"],
-    ["fingerprint", "values", "ranges", "range_text", "moments", "parameters", "contract", "errors"],
+    ["fingerprint", "values", "commands", "ranges", "range_text", "moments", "parameters", "contract", "errors"],
 ]
 LAYER_OF = {name: place for place, names in enumerate(LAYERS) for name in names}
 

@@ -347,7 +347,7 @@ def test_any_interval_is_a_range_or_an_error(start: str, end: str, unit: Unit, z
 
 def test_scope_merges_what_touches_and_reads_back() -> None:
     scope = Scope.of(read("2026-01-01..2026-01-02")).plus([date(2026, 1, 5), date(2026, 1, 3), date(2026, 1, 5)])
-    assert scope.text == "2026-01-01..2026-01-03, 2026-01-05"
+    assert scope.text == "2026-01-01..2026-01-03,2026-01-05"
     assert scope.words == "both ends included, 4 slices"
     assert scope.count == 4
     assert scope.hull.text == "2026-01-01..2026-01-05"

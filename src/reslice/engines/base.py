@@ -97,8 +97,8 @@ class Engine(Protocol):
     ) -> None:
         """Commit how a run ended that publishes nothing more. The target is not touched."""
 
-    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[tuple[Moment, ...], str]:
-        """Return the slices outside `scope` that corrections touch since it was last published, and since when."""
+    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
+        """Return the slices outside `scope` that corrections touch and no run has covered since."""
 
     def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
         """Return the newest runs of the ledger, newest first; none when there is no ledger."""

@@ -147,15 +147,15 @@ class DuckDBDialect:
 
     def lossy(self, expression: str, source: Column, target: Column, scale: int | None) -> str | None:
         """Return a condition that is true when the cast changes the value or no decimal can hold the float."""
-        if target.family is Family.FLOAT:
-            return self._lossy_float(expression, source, target, scale)
+        if target.family is Family.FLOAT or (source.family is Family.FLOAT and scale is not None):
+            return self._lossy_float(expression, target, scale)
         if source.type == target.type or source.type == '"NULL"':
             return None
         cast = self.try_cast(expression, target)
         back = f"TRY_CAST({cast} AS {source.type})"
         return f"({expression} IS NOT NULL AND ({cast} IS NULL OR {back} IS DISTINCT FROM {expression}))"
 
-    def _lossy_float(self, expression: str, source: Column, target: Column, scale: int | None) -> str:
+    def _lossy_float(self, expression: str, target: Column, scale: int | None) -> str:
         """Compare a float at its declared scale; NaN, infinity and what has no decimal are lossy."""
         decimal = f"DECIMAL({FLOAT_DIGITS},{scale or 0})"
         cast = f"TRY_CAST({self.try_cast(expression, target)} AS {decimal})"

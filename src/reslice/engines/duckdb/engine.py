@@ -24,6 +24,7 @@ import reslice
 from reslice import ledger, parameters
 from reslice.contract import Contract, Method, Reconciliation, SqlFile
 from reslice.engines import measure, sql
+from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import Capability, Support
 from reslice.engines.controls import control_lines
 from reslice.engines.duckdb.errors import failed, misused, query_failed
@@ -305,27 +306,16 @@ class DuckDB(DuckDBSession):
             ledger.close(self, where, opened.id, run, state, more)
             ledger.insert_rest(self, where, opened.id, run)
 
-    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[tuple[Moment, ...], str]:
-        """Return the slices outside `scope` that corrections touch and no later run has covered, and since when."""
-        assert contract.affected is not None, "affected is asked only where the contract declares it"
-        since = self._last_covering(contract, target, scope.hull)
-        open_moments = [m for m in self._affected_since(contract, target, since) if not scope.contains(m)]
-        covered: dict[str, list[Moment]] = {}
-        for moment in open_moments:
-            covered.setdefault(
-                self._last_covering(contract, target, Range(scope.unit, scope.zone, moment, moment)), []
-            ).append(moment)
-        still = []
-        for each_since, moments in covered.items():
-            touched = set(moments) if each_since <= since else set(self._affected_since(contract, target, each_since))
-            still += [moment for moment in moments if moment in touched]
-        return tuple(sorted(still)), since
+    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
+        """Return the slices outside `scope` that corrections touch and no run has covered since."""
 
-    def _last_covering(self, contract: Contract, target: Target, hull: Range) -> str:
-        where = ledger.place(target.catalog, contract.ledger.schema)
+        def touched_since(since: str) -> list[Moment]:
+            return self._affected_since(contract, target, since)
+
         if not self._has_ledger(contract.ledger.schema, target.catalog):
-            return FIRST_INSTANT
-        return ledger.last_covering(self, where, target.resolved, hull) or FIRST_INSTANT
+            return tuple(moment for moment in touched_since(FIRST_INSTANT) if not scope.contains(moment))
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        return affected(self, where, contract, target, scope, touched_since)
 
     def _affected_since(self, contract: Contract, target: Target, since: str) -> list[Moment]:
         query = contract.affected
@@ -373,10 +363,6 @@ class DuckDB(DuckDBSession):
         except duckdb.Error as error:
             self.roll_back()
             raise failed(contract, error, doing) from error
-
-
-FIRST_INSTANT = "0001-01-01 00:00:00"
-"""Since when corrections are asked for where no run has covered a range: since ever."""
 
 
 def _names(token: str) -> Names:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from reslice import ledger
+from reslice.commands import command
 from reslice.engines import sql
 from reslice.engines.publication import Entry, Publication
 from reslice.errors import Failure, Interrupted, OutcomeUnknown, Refused, ResliceError, Retryable
@@ -109,7 +110,7 @@ def _refuse_when_moved(engine: DuckDB, publication: Publication, staged_order: i
 
 def _refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
     contract = publication.staged.contract
-    after = f"reslice plan {contract.name} '{publication.staged.scope.hull.text}'"
+    after = command("plan", contract.name, publication.staged.scope)
     about = f"{contract.name} for {publication.staged.scope.text}"
     unchanged = f"{contract.table} is as the other writer left it; nothing was written"
     return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
@@ -211,7 +212,7 @@ def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
 def _not_published(publication: Publication, kind: str, text: str) -> Retryable:
     contract = publication.staged.contract
     about = f"{contract.name} for {publication.staged.scope.text}"
-    after = f"reslice run {contract.name} '{publication.staged.scope.hull.text}'"
+    after = command("run", contract.name, publication.staged.scope)
     failure = Failure(kind, "the slice replaced in one commit", (text,), after)
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
 
@@ -221,7 +222,7 @@ def _not_our_turn(publication: Publication, turn: _TurnAwaitedError, limit: str)
     seconds = getattr(contract.timeouts, limit).total_seconds()
     kind = "database_busy" if turn.is_fence else "conflict"
     asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
-    after = f"reslice run {contract.name} '{publication.staged.scope.hull.text}'"
+    after = command("run", contract.name, publication.staged.scope)
     failure = Failure(kind, asked, (turn.found,), after)
     about = f"{contract.name} for {publication.staged.scope.text}"
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
