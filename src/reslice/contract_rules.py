@@ -20,6 +20,7 @@ from reslice.contract_yaml import Document, KeyPath
 
 FILE_BYTES_LIMIT = 1 << 20
 CONTROLS = "controls"
+_OUR_COLUMNS = "reslice:"
 
 _SUM = re.compile(r"(?i)\s*sum\s*\(\s*(.+?)\s*\)\s*", re.DOTALL)
 _COUNT = re.compile(r"(?i)\s*count\s*\(\s*\*\s*\)\s*")
@@ -155,6 +156,8 @@ class _Target:
                     )
                 elif first[1] != key:
                     self._blame(key, f"{shown(column)} is named twice", on_key=True)
+                elif column.casefold().startswith(_OUR_COLUMNS):
+                    self._blame(key, f"names that begin with {_OUR_COLUMNS} are taken", on_key=True)
 
     def _slice(self) -> None:
         found = self.data.get("slice")

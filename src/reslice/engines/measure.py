@@ -144,10 +144,10 @@ def _repeated_keys(session: Session, staged: Staged, names: Names) -> list[Probl
         session.dialect.shown(quote(column.name), staged.target.column(column.name), None)
         for column in staged.contract.grain
     )
-    repeated = f"SELECT {keys}, count(*) AS row_count FROM {names.staged} GROUP BY {keys} HAVING count(*) > 1"
+    repeated = f"SELECT {keys}, count(*) AS {sql.ROWS} FROM {names.staged} GROUP BY {keys} HAVING count(*) > 1"
     found = session.execute(
-        f"SELECT count(*) OVER (), sum(row_count) OVER (), row_count, {shown} FROM ({repeated}) AS repeated"
-        f" ORDER BY row_count DESC, {keys} LIMIT 1"
+        f"SELECT count(*) OVER (), sum({sql.ROWS}) OVER (), {sql.ROWS}, {shown} FROM ({repeated}) AS repeated"
+        f" ORDER BY {sql.ROWS} DESC, {keys} LIMIT 1"
     )
     if not found:
         return []
@@ -213,10 +213,10 @@ def _slice_diff(
 
 
 def _slice_counts(session: Session, scope: Scope, column: Column, names: Names) -> dict[Any, tuple[int, int, int, int]]:
-    each = ", ".join(f"count(*) FILTER (WHERE change = '{change.value}')" for change in Change)
+    each = ", ".join(f"count(*) FILTER (WHERE {sql.CHANGE} = '{change.value}')" for change in Change)
     rows = session.execute(
-        f"SELECT {session.dialect.slice_text('slice', column)}, {each}, sum(greatest(rows_before - 1, 0))"
-        f" FROM {names.diff} GROUP BY slice"
+        f"SELECT {session.dialect.slice_text(sql.SLICE, column)}, {each}, sum(greatest({sql.ROWS} - 1, 0))"
+        f" FROM {names.diff} GROUP BY {sql.SLICE}"
     )
     return {moment_of(scope, column, row[0]): (row[1], row[2], row[3], int(row[4])) for row in rows}
 
@@ -227,14 +227,14 @@ def _groups(session: Session, staged: Staged, column: Column, names: Names) -> t
     key = dialect.json_object(
         [(g.name, dialect.shown(quote(g.name), staged.target.column(g.name), None)) for g in contract.grain]
     )
-    before = dialect.json_object([(m.name, quote("before:" + m.name)) for m in contract.measures])
-    after = dialect.json_object([(m.name, quote("after:" + m.name)) for m in contract.measures])
-    order = sql.column_list(column.name for column in contract.grain)
+    before = dialect.json_object([(m.name, sql.before(m.name)) for m in contract.measures])
+    after = dialect.json_object([(m.name, sql.after(m.name)) for m in contract.measures])
+    text = dialect.slice_text(sql.SLICE, column)
+    order = f"{sql.SLICE}, {sql.column_list(column.name for column in contract.grain)}"
     rows = session.execute(
-        f"SELECT change, slice_text, key, before, after, rows_before FROM (SELECT change,"
-        f" {dialect.slice_text('slice', column)} AS slice_text, {key} AS key, {before} AS before, {after} AS after,"
-        f" rows_before, slice, {order} FROM {names.diff} ORDER BY moved DESC, slice, {order} LIMIT {GROUPS_MAX})"
-        f" AS largest ORDER BY slice, {order}"
+        f"SELECT {sql.CHANGE}, {text}, {key}, {before}, {after}, {sql.ROWS}"
+        f" FROM (SELECT * FROM {names.diff} ORDER BY {sql.MOVED} DESC, {order} LIMIT {GROUPS_MAX}) AS largest"
+        f" ORDER BY {order}"
     )
     return tuple(
         GroupDiff(
@@ -282,9 +282,9 @@ def compare_stagings(session: Session, staged: Staged, first: Names, second: Nam
         f"count(*) FILTER (WHERE a.{quote(m.name)} IS DISTINCT FROM b.{quote(m.name)})" for m in contract.measures
     )
     row = session.execute(
-        f"SELECT count(*) FILTER (WHERE a.present IS NULL OR b.present IS NULL), {measures}\n"
-        f"FROM (SELECT *, true AS present FROM {first.staged}) AS a\n"
-        f"FULL JOIN (SELECT *, true AS present FROM {second.staged}) AS b ON {sql.same_key(keys, 'a', 'b')}"
+        f"SELECT count(*) FILTER (WHERE a.{sql.PRESENT} IS NULL OR b.{sql.PRESENT} IS NULL), {measures}\n"
+        f"FROM (SELECT *, true AS {sql.PRESENT} FROM {first.staged}) AS a\n"
+        f"FULL JOIN (SELECT *, true AS {sql.PRESENT} FROM {second.staged}) AS b ON {sql.same_key(keys, 'a', 'b')}"
     )[0]
     if row[0]:
         return tuple(keys)

@@ -16,6 +16,13 @@ from reslice.values import Column, Staged, Target
 
 SLICE = '"reslice:slice"'
 HASH = '"reslice:hash"'
+CHANGE = '"reslice:change"'
+ROWS = '"reslice:rows"'
+TOTAL = '"reslice:total"'
+PRESENT = '"reslice:present"'
+MOVED = '"reslice:moved"'
+"""Our own columns beside those of a user: a contract may not name one that begins so."""
+
 OPEN_RANGES_MAX = 40
 """Ranges written out as conditions; a scope of more ranges is matched against a list of its slices."""
 
@@ -28,6 +35,16 @@ def quote(name: str) -> str:
 def text_literal(value: str) -> str:
     """Return `value` as a text literal."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def before(measure: str) -> str:
+    """Return the column of a diff that holds a measure of the base."""
+    return quote(f"reslice:before:{measure}")
+
+
+def after(measure: str) -> str:
+    """Return the column of a diff that holds a measure of the staged rows."""
+    return quote(f"reslice:after:{measure}")
 
 
 def column_list(names: Iterable[str]) -> str:
@@ -201,39 +218,39 @@ DIFFERS = "(base_rows <> staged_rows OR base_total <> staged_total)"
 def diff_select(dialect: Dialect, contract: Contract, target: Target, names: Names) -> str:
     """Return the SELECT of the groups that are not as they were, in the slices that differ.
 
-    Columns: change, slice, the grain, `before:m` and `after:m` of every measure, rows_before, and moved (how far the
+    Columns: CHANGE, SLICE, the grain, `before` and `after` of every measure, ROWS of the base, and MOVED (how far the
     numbers moved together, for the order in which groups are shown). Repeated base keys count as changed.
     """
     keys = [column.name for column in contract.grain]
     declared = scales(contract)
-    before, moved = [], ["0"]
+    folded, moved = [], ["0"]
     for measure in contract.measures:
         column = target.column(measure.name)
         name = quote(measure.name)
         fold = "sum" if column.family.is_number else "min"
         shown = dialect.shown(name, column, declared[measure.name])
-        before.append(f"{fold}({shown}) AS {name}")
+        folded.append(f"{fold}({shown}) AS {name}")
         if column.family.is_number:
-            after = dialect.shown(f"s.{name}", column, declared[measure.name])
-            moved.append(f"abs(coalesce(CAST({after} AS DOUBLE), 0) - coalesce(CAST(b.{name} AS DOUBLE), 0))")
+            staged = dialect.shown(f"s.{name}", column, declared[measure.name])
+            moved.append(f"abs(coalesce(CAST({staged} AS DOUBLE), 0) - coalesce(CAST(b.{name} AS DOUBLE), 0))")
     measures = [
-        f"b.{quote(m.name)} AS {quote('before:' + m.name)}, "
-        f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {quote('after:' + m.name)}"
+        f"b.{quote(m.name)} AS {before(m.name)}, "
+        f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {after(m.name)}"
         for m in contract.measures
     ]
     differing = f"{SLICE} IN (SELECT slice FROM {names.slices} WHERE {DIFFERS})"
     keyed = ", ".join(f"coalesce(s.{quote(key)}, b.{quote(key)}) AS {quote(key)}" for key in keys)
     return (
-        "SELECT CASE WHEN b.row_count IS NULL THEN 'added' WHEN s.present IS NULL THEN 'removed' ELSE 'changed' END"
-        " AS change,\n"
-        f"  coalesce(s.{SLICE}, b.{SLICE}) AS slice, {keyed},\n"
+        f"SELECT CASE WHEN b.{ROWS} IS NULL THEN 'added' WHEN s.{PRESENT} IS NULL THEN 'removed' ELSE 'changed' END"
+        f" AS {CHANGE},\n"
+        f"  coalesce(s.{SLICE}, b.{SLICE}) AS {SLICE}, {keyed},\n"
         f"  {', '.join(measures)},\n"
-        f"  coalesce(b.row_count, 0) AS rows_before, {' + '.join(moved)} AS moved\n"
-        f"FROM (SELECT {column_list(keys)}, {SLICE}, count(*) AS row_count, sum({HASH}) AS total, {', '.join(before)}\n"
+        f"  coalesce(b.{ROWS}, 0) AS {ROWS}, {' + '.join(moved)} AS {MOVED}\n"
+        f"FROM (SELECT {column_list(keys)}, {SLICE}, count(*) AS {ROWS}, sum({HASH}) AS {TOTAL}, {', '.join(folded)}\n"
         f"      FROM {names.base} WHERE {differing} GROUP BY {column_list(keys)}, {SLICE}) AS b\n"
-        f"FULL JOIN (SELECT *, true AS present FROM {names.staged} WHERE {differing}) AS s\n"
+        f"FULL JOIN (SELECT *, true AS {PRESENT} FROM {names.staged} WHERE {differing}) AS s\n"
         f"  ON {same_key(keys, 'b', 's')}\n"
-        f"WHERE b.row_count IS NULL OR s.present IS NULL OR b.row_count > 1 OR b.total <> s.{HASH}"
+        f"WHERE b.{ROWS} IS NULL OR s.{PRESENT} IS NULL OR b.{ROWS} > 1 OR b.{TOTAL} <> s.{HASH}"
     )
 
 
