@@ -29,7 +29,7 @@ from reslice.errors import (
 )
 from reslice.publish import Job, publish_each, publish_whole
 from reslice.ranges import Scope
-from reslice.stage import stage
+from reslice.stage import refuse_without_rights, stage
 from reslice.values import (
     Check,
     Diff,
@@ -98,6 +98,7 @@ def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> 
     began = time.monotonic()
     contract = request.contract
     target = engine.target(contract)
+    refuse_without_rights(contract, target)
     scope, affected = _widened(engine, contract, target, request.scope, options)
     request = replace(request, scope=scope)
     opened = engine.open_run(request, target)

@@ -34,6 +34,17 @@ def stage(engine: Engine, contract: Contract, target: Target, scope: Scope, open
     return staged
 
 
+def refuse_without_rights(contract: Contract, target: Target) -> None:
+    """Refuse a target that this connection may not write, before even the request is written."""
+    _refuse(contract, list(_rights_failures(contract, target)))
+
+
+def _rights_failures(contract: Contract, target: Target) -> Iterator[Failure]:
+    asked = contract.quote("table", f"table: {contract.table}")
+    for reason in target.rights_missing:
+        yield Failure("target_rights", asked, (reason,), "run as a user who may write")
+
+
 def _refuse(contract: Contract, failures: list[Failure]) -> None:
     if failures:
         raise Refused(contract.name, failures, unchanged=f"{contract.table} is as it was; nothing was written")
@@ -55,8 +66,7 @@ def _target_failures(engine: Engine, contract: Contract, target: Target) -> Iter
         found = f"{target.resolved} is a {target.kind}; rows of a {target.kind} cannot be replaced"
         yield Failure("target_not_table", asked, (found,), "name the table behind it")
         return
-    for reason in target.rights_missing:
-        yield Failure("target_rights", asked, (reason,), "run as a user who may write")
+    yield from _rights_failures(contract, target)
     if target.referenced_by:
         found = f"foreign keys of {', '.join(target.referenced_by)} point at {target.resolved}"
         yield Failure(

@@ -14,7 +14,8 @@ import duckdb
 from reslice.contract import Connection
 from reslice.engines.duckdb.engine import DuckDB
 from reslice.engines.duckdb.errors import KEY_VIOLATION, misused
-from reslice.errors import Failure, ResliceError, Retryable
+from reslice.engines.duckdb.target import rights_missing
+from reslice.errors import Failure, Refused, ResliceError, Retryable
 
 __all__ = ["KEY_VIOLATION", "DuckDB", "adopt", "connect", "create"]
 
@@ -30,7 +31,7 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
     """Open the database file; wait for another process to let go of it.
 
     Raises Misused[connection] when there is no such file (none is ever made), Retryable[database_busy] when it is still
-    held after `wait`.
+    held after `wait`, Refused[target_rights] when it is to be written and this user may not.
     """
     path = connection.path
     if path is None:
@@ -39,6 +40,10 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
     if not path.is_file():
         found, after = "there is no such database file, and none is made", "correct the connection, or make the file"
         raise misused(connection.shown, Failure("connection", _asked(connection), (found,), after))
+    missing = () if read_only else rights_missing(path)
+    if missing:
+        failure = Failure("target_rights", _asked(connection), missing, "run as a user who may write")
+        raise Refused(connection.shown, [failure], unchanged="nothing was read or written")
     deadline = time.monotonic() + wait.total_seconds()
     while True:
         try:

@@ -138,11 +138,14 @@ def _referenced_by(session: Session, catalog: str, table: str) -> tuple[str, ...
 def _rights(session: Session, catalog: str, path: Path | None) -> tuple[str, ...]:
     """Say what keeps a run from writing: the file's mode, or how the caller attached it."""
     if path is not None:
-        places = {"the database file": path, "the folder of the database file": path.parent}
-        return tuple(
-            f"this user may not write {words}" for words, place in places.items() if not os.access(place, os.W_OK)
-        )
+        return rights_missing(path)
     rows = session.execute(
         "SELECT readonly FROM duckdb_databases() WHERE database_name = $catalog", {"catalog": catalog}
     )
     return ("the connection has the database attached read-only",) if rows and rows[0][0] else ()
+
+
+def rights_missing(path: Path) -> tuple[str, ...]:
+    """Say what of a database file this user may not write."""
+    places = {"the database file": path, "the folder of the database file": path.parent}
+    return tuple(f"this user may not write {words}" for words, place in places.items() if not os.access(place, os.W_OK))
