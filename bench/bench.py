@@ -162,6 +162,7 @@ def main() -> None:
     rows = arguments.rows or (100_000_000 if arguments.large else 10_000_000)
     memory_limit = "2GB" if arguments.large else "4GB"
 
+    machine = page.machine()
     print(f"making {rows:,} facts in {arguments.into}", flush=True)
     facts.make(arguments.into, rows=rows, memory_limit=memory_limit)
     print("publishing on one connection", flush=True)
@@ -170,7 +171,7 @@ def main() -> None:
     )
     processes = {} if arguments.large else measure_processes(arguments.into, rounds=arguments.rounds)
     result = page.Result(
-        machine=page.machine(),
+        machine=machine,
         rows=rows,
         rounds=arguments.rounds,
         memory_limit=memory_limit,
