@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reslice.errors import Interrupted, ResliceError
-from reslice.layout import escaped, fitted
-from reslice.next_command import placed
+from reslice.layout import escaped, fitted, placed
 
 if TYPE_CHECKING:
     from reslice.project import Project

@@ -174,6 +174,7 @@ KINDS: dict[str, Kind] = {
     "slipped_in": Kind(
         OutcomeUnknown, "committed, and the target no longer holds the staged rows: another writer got in"
     ),
+    "not_read_back": Kind(OutcomeUnknown, "committed, and the committed slices could not be read again"),
     "internal": Kind(OutcomeUnknown, "a bug in reslice: what became of the target is not known until it is looked at"),
     # part-way (6), interrupted (130, 143)
     "partly_published": Kind(PartlyPublished, "some slices are published, each whole; the rest are as they were"),

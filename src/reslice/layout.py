@@ -6,12 +6,21 @@ that no key can move the cursor, hide a character or begin a line of its own.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 
 _PLAIN = {"→": "->", "…": "..."}
 """What stands in for our own signs where the terminal's encoding lacks them."""
+
+
+_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|history|show)\b)")
+
+
+def placed(text: str, place: str) -> str:
+    """Return the text with `place`, the options that lead to the project (`-C shop`), in each command it holds."""
+    return _COMMAND.sub(lambda found: f"{found[0]}{place} ", text) if place else text
 
 
 def escaped(text: str) -> str:

@@ -412,6 +412,12 @@ def abandon(session: Session, where: str, alive: Sequence[str]) -> tuple[str, ..
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
+def state_of(session: Session, where: str, run_id: str) -> State | None:
+    """Return the state of a run; None when the ledger has no such run."""
+    rows = session.execute(f"SELECT state FROM {where}.runs WHERE id = $id", {"id": run_id})
+    return State(rows[0][0]) if rows else None
+
+
 def later_run(session: Session, where: str, table: str, staged_order: int, hull: Range) -> str | None:
     """Return a run that staged later and has already finished on an overlapping range, if there is one."""
     first, last = span(hull)

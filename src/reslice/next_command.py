@@ -1,24 +1,16 @@
 """The last line of every answer: a command that works when it is pasted.
 
-Each is made from the answer alone. `place` holds the options that lead to the project, such as `-C shop`, and goes into
-every command of a text.
+Each is made from the answer alone.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 
 from reslice.commands import command
 from reslice.values import Guard, LedgerRun, Outcome, Run, State
 
-_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|history|show)\b)")
 _SLICES_NAMED = 3
-
-
-def placed(text: str, place: str) -> str:
-    """Return the text with the options of `place` in each reslice command it holds."""
-    return _COMMAND.sub(lambda found: f"{found[0]}{place} ", text) if place else text
 
 
 def next_command(run: Run) -> str:

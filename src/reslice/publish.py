@@ -64,6 +64,10 @@ def publish_each(job: Job, run: Run) -> Run:
         job.on_step(f"publishing {each.label} ({place} of {len(slices)})")
         try:
             published = job.engine.publish(job.staged, job.approved, (each,), job.opened, None)
+        except OutcomeUnknown as error:
+            if done:
+                error.run = replace(_with_done(job, run, done), outcome=Outcome.UNKNOWN, error=error)
+            raise
         except ResliceError as error:
             if not done:
                 raise
@@ -73,7 +77,10 @@ def publish_each(job: Job, run: Run) -> Run:
             warnings = (UNGUARDED,)
     finished = replace(_with_done(job, run, done), outcome=Outcome.PUBLISHED, warnings=(*run.warnings, *warnings))
     contract, target = job.staged.contract, job.staged.target
-    job.engine.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
+    try:
+        job.engine.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
+    except ResliceError as error:
+        raise _unrecorded(job, finished, done, error) from error
     return _read_back(job, finished, tuple(done))
 
 
@@ -115,6 +122,21 @@ def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error:
     return partly
 
 
+def _unrecorded(job: Job, run: Run, done: list[SliceDiff], error: ResliceError) -> PartlyPublished:
+    """Return the error of a run whose slices are all published, and whose end the ledger could not be told."""
+    found = (
+        f"all {len(done)} slices are published, each whole: {_ends(done)}",
+        f"that {run.id} has ended could not be recorded: {'; '.join(error.failures[0].found)}",
+    )
+    contract, scope = job.staged.contract, job.staged.scope
+    asked = f"{len(done)} slices published, and the end of the run in the ledger"
+    failure = Failure("partly_published", asked, found, command("run", contract.name, scope, "--per-slice"))
+    unchanged = "nothing but these slices was written; the next run says in the ledger how this one ended"
+    unrecorded = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
+    unrecorded.run = replace(run, outcome=Outcome.FAILED, error=unrecorded)
+    return unrecorded
+
+
 def _ends(slices: list[SliceDiff]) -> str:
     if len(slices) <= 3:
         return ", ".join(each.label for each in slices)
@@ -124,18 +146,24 @@ def _ends(slices: list[SliceDiff]) -> str:
 def _read_back(job: Job, run: Run, written: tuple[SliceDiff, ...]) -> Run:
     """Read the written slices once more after the commit; raise OutcomeUnknown when another writer got in."""
     job.on_step("reading back")
-    differing = job.engine.read_back(job.staged, written)
+    try:
+        differing = job.engine.read_back(job.staged, written)
+    except ResliceError as error:
+        found = f"{run.id} is committed, and reading it back failed: {'; '.join(error.failures[0].found)}"
+        raise _look_first(job, run, "not_read_back", found, f"{run.id} is committed") from error
     if not differing:
         return run
-    contract = job.staged.contract
     found = f"{', '.join(differing[:5])} no longer hold{'s' if len(differing) == 1 else ''} the staged rows"
-    after = command("plan", contract.name, job.staged.scope)
+    found += "; another writer changed the slice around the commit"
+    unchanged = f"{run.id} is committed; the rows of the other writer are there too"
+    raise _look_first(job, run, "slipped_in", found, unchanged)
+
+
+def _look_first(job: Job, run: Run, kind: str, found: str, unchanged: str) -> OutcomeUnknown:
+    """Return the error of a run that is committed, and not known to hold the staged rows."""
+    contract = job.staged.contract
     asked = "the committed slices hold the staged rows when they are read again"
-    failure = Failure("slipped_in", asked, (f"{found}; another writer changed the slice around the commit",), after)
-    error = OutcomeUnknown(
-        f"{contract.name} for {run.scope.text}",
-        [failure],
-        unchanged=f"{run.id} is committed; the rows of the other writer are there too",
-    )
+    failure = Failure(kind, asked, (found,), command("plan", contract.name, job.staged.scope))
+    error = OutcomeUnknown(f"{contract.name} for {run.scope.text}", [failure], unchanged=unchanged)
     error.run = replace(run, error=error)
-    raise error
+    return error

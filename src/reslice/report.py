@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reslice.contract import Action
-from reslice.layout import counted, escaped, shown, table
-from reslice.next_command import next_command, placed
+from reslice.layout import counted, escaped, placed, shown, table
+from reslice.next_command import next_command
 from reslice.report_json import exit_code
 from reslice.values import Change, ControlLine, Counts, Diff, GroupDiff, Guard, Number, Outcome, Run, Total
 

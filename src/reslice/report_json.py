@@ -23,7 +23,8 @@ from reslice.errors import (
     Retryable,
     Stopped,
 )
-from reslice.next_command import next_after, next_command, placed
+from reslice.layout import placed
+from reslice.next_command import next_after, next_command
 from reslice.values import (
     Check,
     ControlLine,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from reslice.layout import counted, escaped, table
-from reslice.next_command import next_after, placed
+from reslice.layout import counted, escaped, placed, table
+from reslice.next_command import next_after
 from reslice.report import (
     GROUPS_SHOWN,
     control_rows,

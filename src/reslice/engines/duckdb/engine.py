@@ -94,24 +94,25 @@ class DuckDB(DuckDBSession):
 
     def now(self) -> datetime:
         """Return the database's clock."""
-        text = self.execute("SELECT CAST(timezone('UTC', now()) AS VARCHAR)")[0][0]
+        with self._translated(None, "the clock of the database"):
+            text = self.execute("SELECT CAST(timezone('UTC', now()) AS VARCHAR)")[0][0]
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
     def target(self, contract: Contract) -> Target:
         """Describe the live table; Refused[target_missing] when there is none of that name."""
-        return describe(self, contract, self._path)
+        with self._translated(contract, f"what {contract.table} is"):
+            return describe(self, contract, self._path)
 
     def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None = None) -> Staged:
         """Evaluate source, controls and base in one snapshot into temporary tables; the target is not touched."""
         token = secrets.token_hex(6)
         names = _names(token)
         self._timeout = contract.timeouts.statement
-        self._pin(contract)
-        order = 0
-        with _LEDGER_LOCK:
-            self.execute("BEGIN TRANSACTION")
-            order = self._take_order(contract, target, opened)
-        try:
+        with self._translated(contract, f"the rows of {target.resolved}"):
+            self._pin(contract)
+            with _LEDGER_LOCK:
+                self.execute("BEGIN TRANSACTION")
+                order = self._take_order(contract, target, opened)
             source = self._stage_query(contract, target, scope, contract.source, names.source)
             control: tuple[Column, ...] = ()
             if contract.controls is not None:
@@ -119,12 +120,6 @@ class DuckDB(DuckDBSession):
             select = sql.base_select(self.dialect, contract, target, scope, columns_of(contract))
             self.execute(f"CREATE TEMPORARY TABLE {names.base} AS {select}")
             self.execute("COMMIT")
-        except duckdb.Error as error:
-            self.roll_back()
-            raise failed(contract, error, f"the rows of {target.resolved}") from error
-        except BaseException:
-            self.roll_back()
-            raise
         self._staged_orders[token] = order
         return Staged(contract, target, scope, token, source, control)
 
@@ -270,7 +265,7 @@ class DuckDB(DuckDBSession):
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
-        with self._translated(staged.contract, "reading the slices back"):
+        with self.ending(), self._translated(staged.contract, "reading the slices back"):
             return self._publication(staged, slices).differing(self)
 
     # --- the ledger -------------------------------------------------------------------------------------------------
@@ -301,10 +296,15 @@ class DuckDB(DuckDBSession):
         where = ledger.place(target.catalog, contract.ledger.schema)
         order = self._staged_orders.get(staged.token) if staged else None
         more = {"staged_order": order, **self._parts.get(opened.id, {})}
-        self.resume()
-        with self._translated(contract, "the ledger"), _LEDGER_LOCK, self.transaction():
-            ledger.close(self, where, opened.id, run, state, more)
-            ledger.insert_rest(self, where, opened.id, run)
+        with self.ending(), self._translated(contract, "the ledger"):
+            try:
+                with _LEDGER_LOCK, self.transaction():
+                    if ledger.close(self, where, opened.id, run, state, more):
+                        ledger.insert_rest(self, where, opened.id, run)
+            except duckdb.Error:
+                self.roll_back()
+                if ledger.state_of(self, where, opened.id) is not state:  # the answer to the commit may have been lost
+                    raise
 
     def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
         """Return the slices outside `scope` that corrections touch and no run has covered since."""
@@ -312,10 +312,11 @@ class DuckDB(DuckDBSession):
         def touched_since(since: str) -> list[Moment]:
             return self._affected_since(contract, target, since)
 
-        if not self._has_ledger(contract.ledger.schema, target.catalog):
-            return tuple(moment for moment in touched_since(FIRST_INSTANT) if not scope.contains(moment))
-        where = ledger.place(target.catalog, contract.ledger.schema)
-        return affected(self, where, contract, target, scope, touched_since)
+        with self._translated(contract, "which slices corrections touch"):
+            if not self._has_ledger(contract.ledger.schema, target.catalog):
+                return tuple(moment for moment in touched_since(FIRST_INSTANT) if not scope.contains(moment))
+            where = ledger.place(target.catalog, contract.ledger.schema)
+            return affected(self, where, contract, target, scope, touched_since)
 
     def _affected_since(self, contract: Contract, target: Target, since: str) -> list[Moment]:
         query = contract.affected
@@ -342,27 +343,34 @@ class DuckDB(DuckDBSession):
     def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
         """Return the newest runs of the ledger, newest first; none when there is no ledger."""
         found: list[LedgerRun] = []
-        for catalog in self._ledger_catalogs(ledger_schema):
-            found += ledger.runs(self, ledger.place(catalog, ledger_schema), target, limit)
+        with self._translated(None, "the ledger"):
+            for catalog in self._ledger_catalogs(ledger_schema):
+                found += ledger.runs(self, ledger.place(catalog, ledger_schema), target, limit)
         return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
 
     def find_run(self, ledger_schema: str, reference: str) -> LedgerRun:
         """Return one run with its slices and groups; Misused[run_unknown] when none or several match."""
         matches: list[LedgerRun] = []
-        for catalog in self._ledger_catalogs(ledger_schema):
-            where = ledger.place(catalog, ledger_schema)
-            matches += [ledger.whole(self, where, run) for run in ledger.find(self, where, reference)]
+        with self._translated(None, "the ledger"):
+            for catalog in self._ledger_catalogs(ledger_schema):
+                where = ledger.place(catalog, ledger_schema)
+                matches += [ledger.whole(self, where, run) for run in ledger.find(self, where, reference)]
         if len(matches) != 1:
             raise ledger.unknown_run(reference, matches)
         return matches[0]
 
     @contextmanager
-    def _translated(self, contract: Contract, doing: str) -> Iterator[None]:
+    def _translated(self, contract: Contract | None, doing: str) -> Iterator[None]:
+        """Roll back whatever is open when an error passes, and tell one of the driver as one of ours."""
         try:
             yield
         except duckdb.Error as error:
             self.roll_back()
-            raise failed(contract, error, doing) from error
+            about, place = (contract.name, contract.table) if contract else (self.shown, "every table")
+            raise failed(about, error, doing, unchanged=f"{place} is as it was; nothing was written") from error
+        except BaseException:
+            self.roll_back()
+            raise
 
 
 def _names(token: str) -> Names:

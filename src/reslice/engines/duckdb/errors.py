@@ -22,6 +22,9 @@ def interrupted() -> Interrupted:
 KEY_VIOLATION = duckdb.ConstraintException
 """What a statement ends with that breaks a key, or another constraint, which the database enforces."""
 
+UNAVAILABLE = (duckdb.FatalException, duckdb.ConnectionException, duckdb.IOException)
+"""What a statement ends with when it is the database that fails, and not the statement."""
+
 CANNOT_BE_UNDERSTOOD = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
 
 
@@ -38,8 +41,9 @@ def query_failed(contract: Contract, query: SqlFile, error: duckdb.Error) -> Res
     return Retryable(query.name, [Failure("source_failed", asked, lines, after)], unchanged=unchanged)
 
 
-def failed(contract: Contract, error: duckdb.Error, doing: str) -> ResliceError:
-    """Return the error for a statement of our own that the database could not run."""
+def failed(about: str, error: duckdb.Error, doing: str, *, unchanged: str) -> ResliceError:
+    """Return the error for a statement of our own that the database could not run; `about` is a target or a file."""
     lines = tuple(line for line in str(error).splitlines() if line.strip())[:3]
-    failure = Failure("source_failed", doing, lines, "run the same command again")
-    return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+    kind = "database_unavailable" if isinstance(error, UNAVAILABLE) else "source_failed"
+    failure = Failure(kind, doing, lines, "run the same command again")
+    return Retryable(about, [failure], unchanged=unchanged)

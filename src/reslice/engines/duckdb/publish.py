@@ -58,8 +58,8 @@ def publish(engine: DuckDB, publication: Publication, entry: Entry) -> Published
 def _once(engine: DuckDB, publication: Publication, entry: Entry, to_null: bool | None) -> Published:
     """Try the whole transaction once; anything but a commit rolls all of it back."""
     opened = entry.opened
-    engine.execute("BEGIN TRANSACTION")
     try:
+        engine.execute("BEGIN TRANSACTION")
         order = _take_fence(engine, publication)
         began = time.monotonic()
         _refuse_when_moved(engine, publication, entry.staged_order)
@@ -67,13 +67,15 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, to_null: bool 
         _refuse_when_not_as_staged(engine, publication)
         milliseconds = round((time.monotonic() - began) * 1000)
         _write_ledger(engine, publication, entry, order, milliseconds)
+        engine.stop_if_asked()
     except duckdb.Error as error:
         engine.roll_back()
         raise _sorted(error, publication) from error
     except BaseException:
         engine.roll_back()
         raise
-    _commit(engine, publication, opened.id)
+    with engine.ending():
+        _commit(engine, publication, opened.id)
     labels = tuple(each.label for each in publication.slices)
     return Published(order, labels, removed, inserted, publication.after, milliseconds, to_null is not None)
 
@@ -177,7 +179,6 @@ def _commit(engine: DuckDB, publication: Publication, run_id: str) -> None:
     except (duckdb.Error, Interrupted) as error:
         failed = error
         engine.roll_back()
-        engine.resume()
     try:
         committed = engine.execute(
             f"SELECT count(*) FROM {publication.where}.run_slices WHERE run_id = $run_id AND slice = $slice"

@@ -23,13 +23,14 @@ class DuckDBSession:
         self.dialect: Dialect = self._words
         self._connection = connection
         self._interrupted = threading.Event()
+        self._is_ending = False
+        self._interrupt_lock = threading.Lock()
         self._timeout: timedelta | None = None
         self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows; Interrupted when `interrupt` was called."""
-        if self._interrupted.is_set():
-            raise interrupted()
+        self.stop_if_asked()
         timer = None
         if self._timeout is not None:
             timer = threading.Timer(self._timeout.total_seconds(), self._connection.interrupt)
@@ -51,8 +52,8 @@ class DuckDBSession:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit what is done inside, or roll all of it back: any error ends a DuckDB transaction."""
-        self.execute("BEGIN TRANSACTION")
         try:
+            self.execute("BEGIN TRANSACTION")
             yield
             self.execute("COMMIT")
         except BaseException:
@@ -72,13 +73,26 @@ class DuckDBSession:
         return percent if percent >= 0 else None
 
     def interrupt(self) -> None:
-        """Stop the running statement and refuse every later one."""
-        self._interrupted.set()
-        self._connection.interrupt()
+        """Stop the running statement and refuse every later one, but for those that end a run."""
+        with self._interrupt_lock:
+            self._interrupted.set()
+            if not self._is_ending:
+                self._connection.interrupt()
 
-    def resume(self) -> None:
-        """Let the statements run that end an interrupted run: what it left has to be read and recorded."""
-        self._interrupted.clear()
+    def stop_if_asked(self) -> None:
+        """Raise Interrupted when `interrupt` was called."""
+        if self._interrupted.is_set() and not self._is_ending:
+            raise interrupted()
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
+        with self._interrupt_lock:
+            before, self._is_ending = self._is_ending, True
+        try:
+            yield
+        finally:
+            self._is_ending = before
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
