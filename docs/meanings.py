@@ -1,0 +1,238 @@
+"""What a reader should know of each name in the code, in a sentence: the hand-written half of the reference tables.
+
+A name that is missing here, or that the code no longer has, fails the build of the pages.
+"""
+
+from __future__ import annotations
+
+CONTRACT_KEYS: dict[str, str] = {
+    "version": "The version of this file's format.",
+    "connection": "The target's database, as a URL. See [Connection](#connection).",
+    "targets": "The targets by name. The name is what you type: `reslice run NAME RANGE`.",
+    "targets.NAME.table": (
+        "The table: `table`, `schema.table` or `catalog.schema.table`. Parts that need it are quoted as in SQL: "
+        '`main."daily orders"`.'
+    ),
+    "targets.NAME.source": "The SQL file that recomputes the range. See [SQL files](#sql-files).",
+    "targets.NAME.grain": (
+        "The columns of which the target has one row per combination. An entry is a name, or `{column: channel, "
+        "nulls: allow}`."
+    ),
+    "targets.NAME.grain[].column": "A column of the grain.",
+    "targets.NAME.grain[].nulls": (
+        "`allow`: NULL is a key like any other. `refuse`: a staged row without it is refused. The slice column is "
+        "never NULL."
+    ),
+    "targets.NAME.slice": "Which grain column decides the slice, and how long a slice is.",
+    "targets.NAME.slice.column": "A column of the grain: date, timestamp, ISO text, or integer `yyyymmdd`.",
+    "targets.NAME.slice.unit": (
+        "How long one slice is. Weeks begin on Monday. Hours need a timestamp with time zone, or a timestamp and "
+        "`timezone: UTC`."
+    ),
+    "targets.NAME.slice.timezone": "The IANA zone in which days, weeks and months begin.",
+    "targets.NAME.measures": (
+        "The columns the source computes, by name. A plain list of names will do where none has options."
+    ),
+    "targets.NAME.measures.NAME.min": "A staged value below it is refused.",
+    "targets.NAME.measures.NAME.nulls": "`allow` or `refuse` NULL in staged rows.",
+    "targets.NAME.measures.NAME.scale": (
+        "Digits behind the point that count; required for a float. See [Floats](concepts.md#floats)."
+    ),
+    "targets.NAME.stamps": (
+        "Columns that reslice fills itself, by name: the time of the run (an instant), or its id. They take no "
+        "part in comparing."
+    ),
+    "targets.NAME.controls": (
+        "An independent figure of the source. Without it every run says *not reconciled: no control declared*."
+    ),
+    "targets.NAME.controls.source": (
+        "The SQL file of the control: the slice column and named figures, one row per slice. A missing row counts "
+        "as zero."
+    ),
+    "targets.NAME.controls.match": (
+        "What each figure must equal in every slice, exactly: `sum(measure)` or `count(*)`."
+    ),
+    "targets.NAME.method": "How a slice is replaced. See [Method](#method): only `replace_slice` works today.",
+    "targets.NAME.guards": "The rules that stop a run until a person consents.",
+    "targets.NAME.guards.empty_slice": "A slice that has rows would have none.",
+    "targets.NAME.guards.total_change": (
+        "A measure's total over the range would move by more than this, either way. `allow` never stops. A base of "
+        "zero never stops."
+    ),
+    "targets.NAME.guards.removed_groups": "Groups would be removed.",
+    "targets.NAME.guards.restored": (
+        "Kept for `restore`, which is not in this version: read and checked, without effect."
+    ),
+    "targets.NAME.guards.closed_through": (
+        "The last closed slice: `yesterday`, `2 days ago`, or a date. A slice that ends later, or whose last "
+        "instant has not passed by the database's clock, stops a run."
+    ),
+    "targets.NAME.guards.max_slices": "The range has more slices than this.",
+    "targets.NAME.affected": (
+        "The SQL file that names the slices touched since `:since`: the old day and the new day of each correction."
+    ),
+    "targets.NAME.downstream": (
+        "Readers of the target, by name: `verify` compares what they report, `run` names them in a warning."
+    ),
+    "targets.NAME.downstream.NAME.query": (
+        "The SQL file of what the reader reports: the slice column and named figures, one row per slice."
+    ),
+    "targets.NAME.downstream.NAME.match": "What each figure must equal in every slice of the target.",
+    "targets.NAME.ledger": "Where the ledger is.",
+    "targets.NAME.ledger.schema": (
+        "The schema of the [ledger](ledger.md), in the target's own database. Made when it is missing."
+    ),
+    "targets.NAME.ledger.keep_days": (
+        "For how many days replaced rows are kept. Nothing is pruned in this version: they are kept longer."
+    ),
+    "targets.NAME.timeouts": "How long to wait.",
+    "targets.NAME.timeouts.wait": "For the database file, and for another publish of the same table.",
+    "targets.NAME.timeouts.lock": "For a writer who changes the same rows.",
+    "targets.NAME.timeouts.statement": "For one statement.",
+    "targets.NAME.timeouts.idle": (
+        "For a client that went silent while it holds a lock. Without effect on DuckDB, where the lock goes with "
+        "the process."
+    ),
+}
+
+KINDS_NEXT: dict[str, str] = {
+    "usage": "Read the line after *asked*: it is the form the command takes. `reslice COMMAND --help` has examples.",
+    "contract": "Each line names file, line, column and key. Correct them all; none is hidden behind another.",
+    "range_unreadable": (
+        "Type a day `2026-01-02`, a month `2026-01`, a quarter `2026-Q1`, or `A..B`. [All forms](commands.md#range)."
+    ),
+    "connection": (
+        "On DuckDB the file must exist: reslice makes no database. A database in memory is passed to "
+        "`reslice.open(connection=…)`."
+    ),
+    "source_invalid": "Run the SQL file by hand; the database's own message is under *found*.",
+    "run_unknown": "`reslice history` lists the runs. A beginning that fits several is not enough.",
+    "plan_unreadable": "Make the file again with `reslice plan … --out FILE`.",
+    "range_reversed": "Swap the two ends. The range you may have meant is under *next*.",
+    "range_open": "Name both ends: a range is closed.",
+    "range_off_unit": "Take whole slices. The range that holds your bounds is under *next*.",
+    "target_missing": "Create the table, or correct `table:`.",
+    "target_not_table": "Name the table behind the view.",
+    "target_column": (
+        "Name the column in grain, measures or stamps, or drop it. A replace would blank a column nobody names."
+    ),
+    "target_referenced": "Drop the foreign key: deleting and inserting a row that others point at would break it.",
+    "target_rights": "Run as a user who may write the file and its folder.",
+    "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
+    "method_unsupported": "Use `method: replace_slice`.",
+    "source_column": (
+        "Return the columns of the contract, no more and no fewer. Order does not matter: they are matched by name."
+    ),
+    "source_type": "Cast in the source, where you decide what becomes of values that do not fit.",
+    "lossy_value": "Cast or round in the source, or widen the target's column. The example names a row.",
+    "key_repeated": "Group by the whole grain, or find the join that multiplies rows.",
+    "key_null": "Correct the source, or allow it: `grain: [{column: channel, nulls: allow}]`.",
+    "slice_null": "Give the row a date or leave it out: a row without one belongs to no slice.",
+    "slice_off_unit": "Truncate to the unit in the source. If the target holds such a value, correct that row first.",
+    "outside_range": "Filter by `:start` and `:end` in the source, on the same column that decides the slice.",
+    "measure_null": "Correct the source, or declare `nulls: allow` for the measure.",
+    "measure_minimum": "Look at the example row. If it is right, lower `min`.",
+    "control_rows": "Return one row per slice of the range, with the slice column and exact numbers.",
+    "control_differs": (
+        "Both figures and the slices are under *found*. One of the two queries is wrong: a join that multiplies, "
+        "or a filter that only one of them has."
+    ),
+    "base_moved": (
+        "Another writer changed the slice after it was compared. Plan again: their rows are in the new diff."
+    ),
+    "later_run": "Nothing to do: a newer run has published newer rows. Plan again to be sure.",
+    "approval_stale": "The source or the target moved since the approval. Plan again, and approve that.",
+    "contract_changed": "Plan again under the contract as it is now.",
+    "not_as_staged": (
+        "Look for a trigger, default or constraint that changes rows as they are written. Everything was rolled back."
+    ),
+    "empty_slice": (
+        "Look with `reslice show RUN --diff`. If the slice is right to be empty, `reslice run --approve RUN`."
+    ),
+    "total_change": "As above: look, then approve. If such moves are normal for this table, widen the guard.",
+    "removed_groups": "As above: look, then approve.",
+    "closed_through": "Wait until the slice has ended, or approve.",
+    "max_slices": "Check the range you typed, then approve.",
+    "database_unavailable": "Check the file and the machine, then run the same command again.",
+    "database_busy": "Another process or another publish is in front. The same command again, or a longer `--wait`.",
+    "conflict": "The same command again: it stages and compares afresh.",
+    "source_failed": (
+        "The same command again. If it fails again, the message under *found* names the cause in the source."
+    ),
+    "publish_failed": "Read the message: a CHECK, a full disk. Then the same command again.",
+    "outcome_unknown": (
+        "`reslice show RUN`. When the database answers, the ledger says what happened: published, or not."
+    ),
+    "slipped_in": (
+        "`reslice plan` shows what the other writer left; `reslice run` puts the slice right. Then give that "
+        "writer a lock: see [Two writers](concepts.md#two-writers)."
+    ),
+    "not_read_back": "`reslice plan` of the same range: when nothing differs, the rows are as they were staged.",
+    "internal": (
+        "A bug. `reslice history` tells what became of the run; the named file has the details, without secrets."
+    ),
+    "partly_published": "The same command again: it does exactly what is still open.",
+    "interrupted": "The same command again, when you like.",
+}
+
+EXIT_CODES: dict[int, tuple[str, str, str]] = {
+    0: ("Done, or nothing to do.", "as the message says", "go on"),
+    1: (
+        "The command worked, and its answer is no: `verify` found a difference, or `plan --exit-code` found changes.",
+        "untouched",
+        "a person looks",
+    ),
+    2: ("Not understood: usage, contract, SQL file, a RANGE that does not parse.", "untouched", "do not retry"),
+    3: ("Refused by a check, or stopped by a guard.", "untouched", "do not retry: a person decides"),
+    4: ("Nothing changed, and trying again may help: database down or busy, conflict.", "untouched", "retry"),
+    5: ("The outcome is not known, or not as staged.", "look first", "do not retry"),
+    6: ("`--per-slice` ended part-way.", "the slices named are published whole", "run again"),
+    130: ("Ctrl-C. Rolled back.", "untouched", "run again when you like"),
+    143: ("SIGTERM. Rolled back.", "untouched", "run again when you like"),
+}
+
+RANGE_FORMS: tuple[tuple[str, str], ...] = (
+    ("2026-01-02", "one day"),
+    ("2026-W02", "an ISO week, Monday to Sunday"),
+    ("2026-01", "a month"),
+    ("2026-Q1", "a quarter"),
+    ("2026", "a year"),
+    ("2026-01-02T05:00", "an hour, where slices are hours"),
+    ("2026-01-01..2026-01-31", "two of these, both included"),
+    ("2026-01-01,2026-01-03..2026-01-05", "several ranges, published in one commit"),
+)
+
+JSON_FIELDS: dict[str, str] = {
+    "schema": "`reslice/COMMAND/1`. Fields are only ever added.",
+    "target": "the target's name",
+    "table": "the table, with catalog and schema",
+    "run": "the run's id; null for a plan, and for a verify without `--record`. In `show` the run itself",
+    "kind": "`run` or `verify`",
+    "method": "how a slice is replaced",
+    "slice": "`start`, `end` (both included), `unit`, `count`, and `range` as it is typed",
+    "outcome": "`planned`, `published`, `unchanged`, `stopped`, `refused`, `failed` or `unknown`",
+    "target_changed": "whether the target's rows are others than before; null when that is not known",
+    "retry": "whether the same command again may help",
+    "diff": "groups `added`, `changed`, `removed`, `unchanged`",
+    "rows": "rows of the range: `before`, `staged`, `after`",
+    "totals": "per measure, `before` and `after` over the range",
+    "fingerprint": "`base`, `staged`, `after` as `rows:sum`",
+    "groups": "the groups that move, largest first: `change`, `slice`, `key`, `before`, `after`, `rows_before`",
+    "groups_left_out": "how many more there are",
+    "checks": "every check and guard: `name`, `ok`, `found`, `consented`, `stops`",
+    "controls": "per figure: `name`, `figure`, `expression`, `control`, `target`, `ok`, `slices_differing`",
+    "slices_published": "the slices that were written",
+    "affected": "slices outside the range that corrections touch, and that were left",
+    "warnings": "what to look at",
+    "notes": "facts that need no action",
+    "repeatable": "`verify`: whether two evaluations of the source gave the same rows",
+    "unstable_columns": "`verify`: the columns in which they differ",
+    "equals_source": "`verify`: whether the target holds the source's rows",
+    "downstream": "`verify`: as `controls`, per reader",
+    "runs": "`history`: the runs, newest first",
+    "slices": "`show`: what was found and done, per slice",
+    "sql": "the statements of the publish (`show`, and `plan --sql`)",
+    "error": "null, or `kind`, `asked`, `found`, `unchanged`, `next`, and every one of the `failures`",
+    "next": "the next command",
+    "exit_code": "what the process ends with",
+}
