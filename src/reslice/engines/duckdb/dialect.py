@@ -70,6 +70,8 @@ class DuckDBDialect:
         """Return a bound slice value in the column's type; `zone` is bound as well when it is local wall time."""
         if column.family is Family.TIMESTAMPTZ and local:
             return f"timezone($zone, CAST(${name} AS TIMESTAMP))"
+        if column.family is Family.TIMESTAMP:  # a coarser type would round the last microsecond up to the next slice
+            return f"CAST(${name} AS TIMESTAMP)"
         return f"CAST(${name} AS {column.type})"
 
     def canonical(self, expression: str, column: Column, scale: int | None) -> str:
