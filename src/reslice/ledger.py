@@ -115,7 +115,7 @@ RUNS = LedgerTable(
         warnings            text     JSON: what was said beside the result
         affected            text     JSON: slices outside the ranges that corrections touch and that were left
         error               text     JSON: kind, asked, found, unchanged and next, when it did not go through
-        sql                 text     JSON: the statements of the publish, in order
+        sql                 text     JSON: the statements that recomputed and replaced the slices, in order
         kept_table          text     the table that keeps the rows it replaced
         tool_version        text     the version of reslice
         engine_version      text     the database and its version
@@ -493,6 +493,8 @@ def find(session: Session, where: str, reference: str) -> list[LedgerRun]:
     back = re.fullmatch(r"last(?:~(\d{1,9}))?", reference)
     if back:
         return _select(session, where, "ORDER BY number DESC LIMIT 1 OFFSET $back", {"back": int(back[1] or 0)})
+    if not reference:  # every id begins with nothing
+        return []
     exact = _select(session, where, "WHERE id = $id", {"id": reference})
     return exact or _select(session, where, "WHERE starts_with(id, $id) ORDER BY number LIMIT 5", {"id": reference})
 

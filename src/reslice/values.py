@@ -440,7 +440,7 @@ class Run:
     rewritten: bool = False
     seconds: float = 0.0
     sql: tuple[str, ...] = ()
-    """The statements of the publish, in order, as executed or as they would be."""
+    """The statements that recompute and replace the slices, in order, as executed or as they would be."""
     downstream: tuple[ControlLine, ...] = ()
     repeatable: bool | None = None
     unstable_columns: tuple[str, ...] = ()

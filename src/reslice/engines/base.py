@@ -87,7 +87,7 @@ class Engine(Protocol):
         """
 
     def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
-        """Return the SQL that a publish of `slices` executes, in order."""
+        """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace."""
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""

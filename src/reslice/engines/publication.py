@@ -126,8 +126,6 @@ class Publication:
 
     def shown(self, dialect: Dialect) -> tuple[str, ...]:
         """Return the statements of the commit, in order, as a person reads them."""
-        if not self.slices:
-            return ()
         return (
             "BEGIN TRANSACTION",
             self.fence(),

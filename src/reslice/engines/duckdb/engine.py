@@ -9,7 +9,6 @@ so success is read from the ledger afterwards.
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
@@ -21,12 +20,13 @@ from typing import Any
 import duckdb
 
 import reslice
-from reslice import ledger, parameters
+from reslice import ledger
 from reslice.contract import Contract, Method, Reconciliation, SqlFile
 from reslice.engines import measure, sql
 from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import Capability, Support
 from reslice.engines.controls import control_lines
+from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.errors import failed, misused, query_failed
 from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.session import DuckDBSession
@@ -35,7 +35,7 @@ from reslice.engines.publication import Entry, Publication, scope_of
 from reslice.engines.sql import Names, quote
 from reslice.errors import Failure
 from reslice.fingerprint import columns_of
-from reslice.ranges import Moment, Range, Scope
+from reslice.ranges import Moment, Scope
 from reslice.values import (
     Approved,
     Column,
@@ -118,7 +118,7 @@ class DuckDB(DuckDBSession):
             if contract.controls is not None:
                 control = self._stage_query(contract, target, scope, contract.controls.query, names.control)
             select = sql.base_select(self.dialect, contract, target, scope, columns_of(contract))
-            self.execute(f"CREATE TEMPORARY TABLE {names.base} AS {select}")
+            self.execute(_create(names.base, select))
             self.execute("COMMIT")
         self._staged_orders[token] = order
         return Staged(contract, target, scope, token, source, control)
@@ -142,47 +142,13 @@ class DuckDB(DuckDBSession):
         self, contract: Contract, target: Target, scope: Scope, query: SqlFile, table: str
     ) -> tuple[Column, ...]:
         """Evaluate a SQL file once, with its parameters bound, into a temporary table; return its columns."""
-        body, values = self._bound(contract, target, scope.hull, query)
+        body, values = query_text.over_range(contract, target, scope.hull, query)
         try:
-            self._check_select(query, body)
-            self.execute(f"CREATE TEMPORARY TABLE {table} AS SELECT * FROM (\n{body}\n) AS query", values)
+            query_text.check_select(query, body)
+            self.execute(_create(table, _subquery(body)), values)
         except duckdb.Error as error:
             raise query_failed(contract, query, error) from error
         return query_columns(self, table, contract.columns)
-
-    def _bound(self, contract: Contract, target: Target, hull: Range, query: SqlFile) -> tuple[str, dict[str, str]]:
-        """Return a SQL file with its placeholders as typed parameters, and the values of those it uses."""
-        column = sql.slice_column(contract, target)
-        bounds = hull.column_values(column.family.value)
-        start_instant, end_instant = hull.wall_bounds()
-        values = {
-            "start": bounds.start,
-            "end": bounds.end,
-            "start_instant": start_instant,
-            "end_instant": end_instant,
-            "end_wall": bounds.next,
-            "zone": hull.zone,
-        }
-        local = "{0}" if hull.bounds_are_instants else "timezone($zone, CAST({0} AS TIMESTAMP))"
-        instant = "CAST({0} AS TIMESTAMPTZ)" if hull.bounds_are_instants else local
-        end = self._words.parameter("end", column, local=bounds.local)
-        if bounds.local:  # a day's last hour may be shown twice; the instant before the next day is surely the last
-            end = "(timezone($zone, CAST($end_wall AS TIMESTAMP)) - INTERVAL 1 MICROSECOND)"
-        replacements = {
-            "start": self._words.parameter("start", column, local=bounds.local),
-            "end": end,
-            "start_instant": instant.format("$start_instant"),
-            "end_instant": instant.format("$end_instant"),
-        }
-        return _bind(query.text, replacements, values)
-
-    def _check_select(self, query: SqlFile, body: str) -> None:
-        """Let DuckDB's own parser say that a file is one SELECT."""
-        found = duckdb.extract_statements(body)
-        if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
-            words = f"{query.name} holds {len(found)} statements" if len(found) != 1 else f"{query.name} is no SELECT"
-            failure = Failure("source_invalid", "one SELECT per file", (words,), f"correct {query.name}")
-            raise misused(query.name, failure)
 
     # --- measuring --------------------------------------------------------------------------------------------------
 
@@ -191,7 +157,7 @@ class DuckDB(DuckDBSession):
         names = _names(staged.token)
         with self._translated(staged.contract, f"the rows of {staged.contract.source.name}"):
             select = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
-            self.execute(f"CREATE TEMPORARY TABLE {names.staged} AS {select}")
+            self.execute(_create(names.staged, select))
             return measure.inspect(self, staged, names)
 
     def compare(self, staged: Staged) -> Diff:
@@ -212,7 +178,7 @@ class DuckDB(DuckDBSession):
         with self._translated(contract, query.query.name), self.transaction():
             columns = self._stage_query(contract, target, staged.scope, query.query, names.control)
             select = sql.base_select(self.dialect, contract, target, staged.scope, columns_of(contract))
-            self.execute(f"CREATE TEMPORARY TABLE {names.base} AS {select}")
+            self.execute(_create(names.base, select))
             reader = Staged(contract, target, staged.scope, token, staged.source_columns, columns)
             problems, lines = control_lines(self, reader, names, query, names.base)
         if problems:
@@ -260,8 +226,19 @@ class DuckDB(DuckDBSession):
         return Publication(staged, slices, written, scope, base, where, _names(staged.token))
 
     def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
-        """Return the SQL that a publish of `slices` executes, in order."""
-        return self._publication(staged, slices).shown(self.dialect)
+        """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace."""
+        if not slices:
+            return ()
+        names = _names(staged.token)
+        contract = staged.contract
+        body, values = query_text.over_range(contract, staged.target, staged.scope.hull, contract.source)
+        bound = ", ".join(f"${name} = {sql.text_literal(value)}" for name, value in values.items())
+        cast = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
+        return (
+            f"-- {staged.contract.source.name}, with {bound}\n{_create(names.source, _subquery(body))}",
+            f"-- cast once to the target's types\n{_create(names.staged, cast)}",
+            *self._publication(staged, slices).shown(self.dialect),
+        )
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
@@ -322,9 +299,9 @@ class DuckDB(DuckDBSession):
         query = contract.affected
         assert query is not None, "affected is asked only where the contract declares it"
         self._pin(contract)
-        body, values = _bind(query.text, {"since": "CAST($since AS TIMESTAMPTZ)"}, {"since": f"{since}+00"})
+        body, values = query_text.since(query, since)
         try:
-            self._check_select(query, body)
+            query_text.check_select(query, body)
             return measure.affected_moments(self, contract, target, body, values)
         except duckdb.Error as error:
             raise query_failed(contract, query, error) from error
@@ -379,8 +356,9 @@ def _names(token: str) -> Names:
     return Names(*(f"temp.main.{quote(f'reslice_{word}_{token}')}" for word in words))
 
 
-def _bind(text: str, replacements: Mapping[str, str], values: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the statement of a SQL file with typed parameters, and the values of those that it uses."""
-    used = " ".join(replacements[name] for name in parameters.names(text) if name in replacements)
-    marks = set(re.findall(r"\$(\w+)", used))
-    return parameters.bind(parameters.strip(text), replacements), {k: v for k, v in values.items() if k in marks}
+def _create(table: str, select: str) -> str:
+    return f"CREATE TEMPORARY TABLE {table} AS {select}"
+
+
+def _subquery(body: str) -> str:
+    return f"SELECT * FROM (\n{body}\n) AS query"
