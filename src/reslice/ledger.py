@@ -435,7 +435,8 @@ def last_covering(session: Session, where: str, table: str, hull: Range) -> str 
     first, last = span(hull)
     rows = session.execute(
         f"SELECT {_utc('max(requested_at)')} FROM {where}.runs WHERE {_FINISHED}"
-        " AND range_first <= $first AND range_last >= $last",
+        " AND range_first <= $first AND range_last >= $last"
+        " AND position(',' IN range_text) = 0",  # a run of several ranges does not cover what lies between them
         {"table_name": table, "first": first, "last": last},
     )
     since: str | None = rows[0][0]
@@ -444,17 +445,16 @@ def last_covering(session: Session, where: str, table: str, hull: Range) -> str 
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """A finished run, as a range that was then as its source was: its bounds as `span` gives them, and when (UTC)."""
+    """A finished run whose ranges were then as their source was: their text, and when it was requested (UTC)."""
 
-    first: str
-    last: str
+    range_text: str
     at: str
 
 
 def coverage(session: Session, where: str, table: str, since: str) -> tuple[Covering, ...]:
-    """Return the finished runs of one range that were requested after `since` (UTC), the latest first."""
+    """Return the finished runs that were requested after `since` (UTC), the latest first."""
     rows = session.execute(
-        f"SELECT range_first, range_last, {_utc('requested_at')} FROM {where}.runs WHERE {_FINISHED}"
+        f"SELECT range_text, {_utc('requested_at')} FROM {where}.runs WHERE {_FINISHED}"
         " AND requested_at > CAST($since AS TIMESTAMP WITH TIME ZONE) ORDER BY requested_at DESC",
         {"table_name": table, "since": f"{since}+00"},
     )
@@ -471,11 +471,8 @@ def left_affected(session: Session, where: str, table: str) -> tuple[str, tuple[
     return (rows[0][0], tuple(_load(rows[0][1]))) if rows else ("", ())
 
 
-_FINISHED = (
-    "table_name = $table_name AND kind = 'run' AND state IN ('published', 'unchanged')"
-    " AND position(',' IN range_text) = 0"
-)
-"""Runs after which one whole range was as its source; a run of several ranges does not cover what lies between."""
+_FINISHED = "table_name = $table_name AND kind = 'run' AND state IN ('published', 'unchanged')"
+"""Runs after which their ranges were as their source."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines.session import Session
-from reslice.ranges import Moment, Range, Scope
+from reslice.errors import ResliceError
+from reslice.ranges import Moment, Scope
 from reslice.values import Target
 
 FIRST_INSTANT = "0001-01-01 00:00:00"
@@ -26,22 +27,35 @@ def affected(
     """
     since = ledger.last_covering(session, where, target.resolved, scope.hull) or FIRST_INSTANT
     left_since, left = ledger.left_affected(session, where, target.resolved)
-    found = {Scope.parse(label, contract.slice).hull.start: left_since for label in left}
+    read = (_slices_of(label, contract) for label in left)
+    found = {slices.hull.start: left_since for slices in read if slices is not None}
     found |= dict.fromkeys(touched_since(since), since)
     outside = {moment: after for moment, after in found.items() if not scope.contains(moment)}
     coverage = ledger.coverage(session, where, target.resolved, min(since, left_since or since))
-    return tuple(sorted(_not_covered(scope, outside, coverage, touched_since)))
+    return tuple(sorted(_not_covered(contract, outside, coverage, touched_since)))
 
 
 def _not_covered(
-    scope: Scope, found: Mapping[Moment, str], coverage: tuple[ledger.Covering, ...], touched_since: TouchedSince
+    contract: Contract,
+    found: Mapping[Moment, str],
+    coverage: tuple[ledger.Covering, ...],
+    touched_since: TouchedSince,
 ) -> Iterator[Moment]:
     """Yield the slices that no run has covered since, or that corrections have touched after one did."""
+    read = ((_slices_of(run.range_text, contract), run.at) for run in coverage)
+    scopes = [(slices, at) for slices, at in read if slices is not None]
     touched: dict[str, set[Moment]] = {}
     for moment, since in found.items():
-        first, last = ledger.span(Range(scope.unit, scope.zone, moment, moment))
-        covered = next((each.at for each in coverage if each.first <= first and each.last >= last), "")
+        covered = next((at for each, at in scopes if each.contains(moment)), "")
         if covered > since and covered not in touched:
             touched[covered] = set(touched_since(covered))
         if covered <= since or moment in touched[covered]:
             yield moment
+
+
+def _slices_of(text: str, contract: Contract) -> Scope | None:
+    """Return the slices that a run of the ledger named; None when they are no slices of the contract as it is now."""
+    try:
+        return Scope.parse(text, contract.slice)
+    except ResliceError:  # the unit or the zone was another one then
+        return None
