@@ -1,0 +1,203 @@
+"""Stop at the n-th statement, n = 1, 2, … until the run is through before it: by a crash, an error, a Ctrl-C.
+
+Whatever stops it, the table is as before or wholly replaced, the ledger says which, and what is raised says it too.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import reslice
+from reslice.engines.duckdb import DuckDB
+from reslice.errors import Interrupted, OutcomeUnknown, PartlyPublished, ResliceError, Retryable
+from reslice.values import Run, State
+from tests import orders_project as project
+from tests.agreement import differences
+from tests.crash.scenario import CALLS, Scenario, make, sane_after
+from tests.crash.statements import Act, Killed, Rows, at, kill_at
+from tests.model import Call
+
+SAMPLED = [("whole", 17), ("per slice", 17)]
+EVERY = [*SAMPLED, *(pytest.param(name, 1, marks=pytest.mark.slow) for name in CALLS)]
+"""A run, and which of its statements it is stopped at: each commit, what follows it, and every n-th; or every one."""
+
+
+@pytest.fixture(scope="module")
+def corrected(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    return make(tmp_path_factory.mktemp("corrected") / "project")
+
+
+@pytest.fixture(scope="module")
+def first_ever(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    return make(tmp_path_factory.mktemp("first") / "project", is_first=True)
+
+
+def copies(scenario: Scenario, call: Call, folder: Path, every: int) -> Iterator[tuple[int, str, Scenario]]:
+    """Yield the number and text of a statement of the run, and a fresh copy of the project to stop there.
+
+    Another run is first followed to its end, to know the statements.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        statements = at(patch, 0, fails)
+        run(scenario.copied(folder / "undisturbed"), call)
+    texts = ["", *statements.seen]
+    offset = sum(map(ord, folder.name)) % every
+    for number, text in enumerate(texts[1:], start=1):
+        if "COMMIT" in (text, texts[number - 1]) or number % every == offset:
+            yield number, text, scenario.copied(folder / f"{number}")
+
+
+def run(scenario: Scenario, call: Call) -> Run:
+    """Run on a connection of its own, as the command line does."""
+    project_ = reslice.open(scenario.folder / "reslice.yml")
+    return project_.target(call.target).run(**scenario.options(call))
+
+
+@pytest.mark.parametrize(("name", "every"), EVERY)
+def test_killed_at_every_statement(corrected: Scenario, tmp_path: Path, name: str, every: int) -> None:
+    states = killed_at_every_statement(corrected, CALLS[name], tmp_path, every)
+    assert states == {None, State.REQUESTED, State.UNCHANGED if name == "unchanged" else State.PUBLISHED} - (
+        {State.UNCHANGED}  # the commit that records it is the last statement of such a run
+    )
+
+
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_every_statement_of_the_first_run_ever(first_ever: Scenario, tmp_path: Path, every: int) -> None:
+    states = killed_at_every_statement(first_ever, CALLS["whole"], tmp_path, every)
+    assert states == {None, State.REQUESTED, State.PUBLISHED}
+
+
+def killed_at_every_statement(start: Scenario, call: Call, folder: Path, every: int) -> set[State | None]:
+    """Kill a run at each statement; return what the ledger said of these runs, None where it did not know them."""
+    states = set()
+    for number, text, scenario in copies(start, call, folder, every):
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            kill_at(patch, number)
+            run(scenario, call)
+            raise AssertionError(f"statement {number} was not reached: {text}")
+        states.add(sane_after(scenario, call))
+    return states
+
+
+def fails(engine: DuckDB, _execute: Callable[[], Rows]) -> Rows:
+    """The database fails, and the transaction with it."""
+    return engine._connection.execute("SELECT error('simulated: the disk is full')").fetchall()
+
+
+def fails_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
+    """The statement is done, and its answer is lost."""
+    execute()
+    raise duckdb.IOException("simulated: the answer was lost")
+
+
+def interrupts(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
+    """Somebody presses Ctrl-C just before the statement."""
+    engine.interrupt()
+    return execute()
+
+
+def interrupts_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
+    """Somebody presses Ctrl-C when the statement is done, and before anything is made of it."""
+    found = execute()
+    engine.interrupt()
+    return found
+
+
+@pytest.mark.parametrize(("name", "every"), EVERY)
+@pytest.mark.parametrize("act", [fails, fails_after, interrupts, interrupts_after], ids=lambda act: act.__name__)
+def test_stopped_at_every_statement(corrected: Scenario, tmp_path: Path, name: str, act: Act, every: int) -> None:
+    call = CALLS[name]
+    for number, text, scenario in copies(corrected, call, tmp_path, every):
+        with pytest.MonkeyPatch.context() as patch:
+            ended = stopped(patch, scenario, call, number, act)
+        honest_after(scenario, call, ended, text, act)
+
+
+@pytest.mark.parametrize(("name", "every"), EVERY)
+def test_the_database_is_gone_from_every_statement_on(
+    corrected: Scenario, tmp_path: Path, name: str, every: int
+) -> None:
+    """No statement is answered any more, not even a roll-back; the next run finds out what became of this one."""
+
+    def gone(_engine: DuckDB, _execute: Callable[[], Rows]) -> Rows:
+        raise duckdb.FatalException("simulated: the database has been invalidated")
+
+    call = CALLS[name]
+    for number, text, scenario in copies(corrected, call, tmp_path, every):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DuckDB, "roll_back", lambda _engine: None)
+            ended = stopped(patch, scenario, call, number, gone, ever_after=True)
+        assert isinstance(ended, ResliceError)
+        told(ended, sane_after(scenario, call), text)
+
+
+def stopped(
+    patch: pytest.MonkeyPatch, scenario: Scenario, call: Call, number: int, act: Act, *, ever_after: bool = False
+) -> Run | ResliceError:
+    """Run with something in the way of the n-th statement; return how it ended."""
+    at(patch, number, act, ever_after=ever_after)
+    try:
+        return run(scenario, call)
+    except ResliceError as error:
+        return error
+
+
+def told(ended: ResliceError, state: State | None, statement: str) -> None:
+    """Hold what was raised to what the ledger says."""
+    if state is State.PUBLISHED:
+        assert isinstance(ended, OutcomeUnknown), statement
+    elif isinstance(ended, OutcomeUnknown):
+        assert state is State.REQUESTED, statement
+
+
+def honest_after(scenario: Scenario, call: Call, ended: Run | ResliceError, statement: str, act: Act) -> None:
+    """Hold the file to what was returned or raised: who is told that nothing changed finds nothing changed."""
+    new = copy.deepcopy(scenario.model)
+    answer = new.run(call)
+    with project.connect(scenario.folder) as connection:
+        rows = project.rows_of(connection)
+        mine = next((run for run in project.runs_of(connection) if run.id == answer.run_id), None)
+        written = {str(row.order_date) for row in rows if row.batch_id == answer.run_id}
+        slices = project.slices_of(connection).items()
+        assert written == {
+            day for (run_id, day), (state, *_) in slices if (run_id, state) == (answer.run_id, "published")
+        }
+        if not isinstance(ended, ResliceError):
+            assert ended.outcome.value == answer.outcome, statement
+            assert differences(new, connection) == [], statement
+    is_old = Counter(rows) == Counter(scenario.model.rows)
+    if isinstance(ended, PartlyPublished):
+        assert mine is not None
+        assert (mine.state, mine.error_kind, is_old) == ("failed", "partly_published", False), statement
+    elif isinstance(ended, Retryable | Interrupted):
+        assert is_old, f"{ended} after {statement}"
+        assert mine is None or mine.state in ("failed", "unchanged") or is_lost_request(mine, act), statement
+    elif isinstance(ended, ResliceError):
+        assert isinstance(ended, OutcomeUnknown), f"{ended!r} at {statement}"
+        assert not is_old, f"{ended} after {statement}"
+    finishes(scenario, call)
+
+
+def is_lost_request(run: project.LedgerRow, act: Act) -> bool:
+    """Whether the answer to the request itself was lost: nobody knows the run's name, and the next run closes it."""
+    return act is fails_after and run.state == "requested" and run.staged_order is None
+
+
+def finishes(scenario: Scenario, call: Call) -> None:
+    """Run the same command again, undisturbed: it ends at the new rows, and once more changes nothing."""
+    run(scenario, call)
+    assert run(scenario, Call(call.target, call.first, call.last)).outcome.value == "unchanged"
+    with project.connect(scenario.folder) as connection:
+        rows = {(row.values) for row in project.rows_of(connection)}
+        new = copy.deepcopy(scenario.model)
+        new.run(call)
+        assert rows == {row.values for row in new.rows}
+        assert len(project.rows_of(connection)) == len(new.rows)
+        assert project.tables_of(connection) == {"orders", "daily_orders"}
