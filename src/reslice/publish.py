@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from reslice.commands import command
 from reslice.engines.base import Engine
 from reslice.errors import Failure, OutcomeUnknown, PartlyPublished, ResliceError
+from reslice.ranges import Moment, Scope
 from reslice.values import Approved, Fingerprint, Opened, Outcome, Run, SliceDiff, Staged, State
 
 OnStep = Callable[[str], None]
@@ -113,13 +114,18 @@ def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error:
     if rest:
         found.append(f"{rest} {'slice after it was' if rest == 1 else 'slices after it were'} not started")
     contract, scope = job.staged.contract, job.staged.scope
-    after = command("run", contract.name, scope, "--per-slice")
+    after = command("run", contract.name, _since(scope, failed.slice), "--per-slice")
     asked = f"{len(job.approved.rewrite)} slices published, each in a commit of its own"
     failure = Failure("partly_published", asked, tuple(found), after)
     unchanged = f"{failed.label} and the slices after it are as they were"
     partly = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
     partly.run = replace(_with_done(job, run, done), outcome=Outcome.FAILED, error=partly)
     return partly
+
+
+def _since(scope: Scope, first: Moment) -> Scope:
+    """Return the slices of `scope` from one of them on."""
+    return Scope(tuple(replace(each, start=max(each.start, first)) for each in scope.ranges if each.end >= first))
 
 
 def _unrecorded(job: Job, run: Run, done: list[SliceDiff], error: ResliceError) -> PartlyPublished:
