@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from reslice import parameters
+from reslice.contract import Unit
 from reslice.engines.base import Engine
 from reslice.errors import Failure, Refused
-from reslice.values import Checked, Diff
+from reslice.ranges import Moment
+from reslice.values import Checked, Diff, Family
 
 
 def compare(engine: Engine, checked: Checked) -> Diff:
@@ -22,3 +27,32 @@ def compare(engine: Engine, checked: Checked) -> Diff:
         asked = contract.quote("slice", f"unit: {contract.slice.unit}")
         failure = Failure("slice_off_unit", asked, (found,), f"correct or delete those rows of {contract.table}")
         raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was") from error
+
+
+DAYS = frozenset({Family.DATE, Family.TEXT, Family.INTEGER})
+"""Slice columns whose `:end` is a day, which a comparison with a timestamp takes for its first instant."""
+
+
+def warnings(checked: Checked, diff: Diff) -> tuple[str, ...]:
+    """Say when the end of the range may be missing without a guard: nothing is there on either side to compare.
+
+    A source that compares a timestamp with the day `:end` stops at its midnight, and so loses the last day of every
+    range. Where the target holds that day, the guard `empty_slice` stops it; on a first load only this tells.
+    """
+    contract, scope = checked.staged.contract, diff.scope
+    family = checked.staged.target.column(contract.slice.column).family
+    if family not in DAYS or contract.slice.unit is not Unit.DAY or "end" not in parameters.names(contract.source.text):
+        return ()
+    end = scope.hull.end
+    others = [each.slice for each in diff.slices if each.staged.rows or each.base.rows]
+    is_cut_short = end not in others and (scope.count == 1 or _day_before(end) in others)
+    if not is_cut_short:
+        return ()
+    return (
+        f"{scope.label(end)}, the last slice, has no rows on either side; if {contract.source.name} compares a"
+        " timestamp with :end, it stops at that day's midnight: filter by :start_instant and :end_instant",
+    )
+
+
+def _day_before(day: Moment) -> Moment | None:
+    return day - timedelta(days=1) if day.toordinal() > 1 else None

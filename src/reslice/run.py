@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from reslice.approve import approve, judge, slices_to_write
 from reslice.check import check
 from reslice.commands import command
-from reslice.compare import compare
+from reslice.compare import compare, warnings
 from reslice.contract import Contract
 from reslice.engines.base import Engine
 from reslice.errors import (
@@ -176,7 +176,7 @@ def _staged_and_compared(
     )
     on_step("comparing")
     diff = compare(engine, checked)
-    progress.run = replace(progress.run, diff=diff)
+    progress.run = replace(progress.run, diff=diff, warnings=(*progress.run.warnings, *warnings(checked, diff)))
     return staged, diff
 
 

@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 
 from reslice.check import check
-from reslice.compare import compare
+from reslice.compare import compare, warnings
 from reslice.contract import Contract
 from reslice.engines.base import Engine
 from reslice.errors import Refused, ResliceError
@@ -81,7 +81,7 @@ def _verified(engine: Engine, contract: Contract, target: Target, run: Run, on_s
         after=diff.base,
         checks=(*second.checks, *_answers(unstable, diff)),
         controls=second.controls,
-        warnings=(*second.warnings, *((MOVED,) if moved else ())),
+        warnings=(*second.warnings, *warnings(second, diff), *((MOVED,) if moved else ())),
         downstream=tuple(downstream),
         repeatable=not unstable,
         unstable_columns=unstable,
