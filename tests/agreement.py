@@ -144,13 +144,21 @@ def left_by_crash(model: Model, call: Call, connection: duckdb.DuckDBPyConnectio
 
     Nothing at all, a run that published nothing, with a commit per slice any number of whole slices, or all of it.
     """
+    found: list[list[str]] = []
+    for possible in _possible(model, call):
+        found.append(differences(possible, connection))
+        if not found[-1]:
+            return possible
+    closest = min(found, key=len)
+    raise AssertionError("\n".join(closest))
+
+
+def _possible(model: Model, call: Call) -> Iterator[Model]:
+    """Yield every state that a run may leave when its process dies, from nothing to all of it."""
+    yield model
     days = (call.last - call.first).days + 1
     crashes = [replace(call, crash_after=count) for count in range(days + 1 if call.per_slice else 1)]
-    possible = [model]
     for each in [*crashes, call]:
-        possible.append(copy.deepcopy(model))
-        possible[-1].run(each)
-    found = [(differences(each, connection), each) for each in possible]
-    left = [each for difference, each in found if not difference]
-    assert left, min((difference for difference, _ in found), key=len)
-    return left[0]
+        imagined = copy.deepcopy(model)
+        imagined.run(each)
+        yield imagined

@@ -248,3 +248,19 @@ def load(connection: duckdb.DuckDBPyConnection, model: Model, orders: dict[int, 
     for order_id, order in orders.items():
         put_order(connection, order_id, order)
         model.orders[order_id] = order
+
+
+def load_many(connection: duckdb.DuckDBPyConnection, model: Model, orders: dict[int, Order]) -> None:
+    """Put orders that are all new into the database, in one statement, and into the model."""
+    columns = [
+        list(orders),
+        [str(order.day) for order in orders.values()],
+        [order.channel for order in orders.values()],
+        [None if order.price is None else str(order.price) for order in orders.values()],
+    ]
+    connection.execute(
+        "INSERT INTO orders SELECT number, CAST(day AS DATE), channel, CAST(price AS DECIMAL(12, 2))"
+        " FROM (SELECT unnest($1) AS number, unnest($2) AS day, unnest($3) AS channel, unnest($4) AS price) AS listed",
+        columns,
+    )
+    model.orders.update(orders)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import click
@@ -52,12 +53,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     session = Session(is_json="--json" in given)
     started_in = os.getcwd()
+    if arguments is None:
+        _listen(session)
     try:
         return _dispatch(given, session)
     except Exception as error:  # The one place: an error that nobody foresaw is told as what it is.
         return session.fail(cli_bug.internal_error(error), command=session.command)
     finally:
         os.chdir(started_in)
+        if arguments is None and session.is_over:
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _listen(session: Session) -> None:
+    """Let signals end this program until its work is over; from then on the exit code tells of the target."""
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if session.is_over:
+            return
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in SIGNALS:
+        signal.signal(number, note)
 
 
 def _hold_streams() -> None:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """One command. `place` leads to the project in commands we print; `code` is set as soon as the outcome is known."""
+    """One command. `place` leads to the project in commands we print; `code` is set as soon as the outcome is known.
+
+    `is_over` is true from the moment the work has ended: a signal cannot undo it any more.
+    """
 
     is_json: bool = False
     command: str = "error"
@@ -29,6 +32,7 @@ class Session:
     config: str = "reslice.yml"
     code: int | None = None
     signal_number: int = 0
+    is_over: bool = False
 
     def take_place(self, directory: str | None, config: str | None) -> None:
         """Go to the directory, remember the contract file, and how to say both again."""
@@ -53,8 +57,15 @@ class Session:
         from reslice.progress import Worker
 
         worker = Worker(project, sys.stderr)
+
+        def work_to_the_end() -> Run:
+            try:
+                return call(worker.on_step)
+            finally:
+                self.is_over = True
+
         try:
-            return worker.call(lambda: call(worker.on_step))
+            return worker.call(work_to_the_end)
         finally:
             self.signal_number = worker.signal_number
 

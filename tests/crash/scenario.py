@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import reslice
-from reslice.values import State
+from reslice.values import Run, State
 from tests import orders_project as project
 from tests.agreement import differences, left_by_crash
+from tests.crash.statements import watched
 from tests.model import Answer, Call, Model
 from tests.model_rows import Order, Row
 
@@ -55,7 +59,7 @@ def make(folder: Path, *, groups: int = 3, is_first: bool = False) -> Scenario:
     with project.connect(folder) as connection:
         days = [D1, D2, D4]
         orders = [Order(day, f"channel {place}", Decimal(place)) for day in days for place in range(groups)]
-        project.load(connection, model, dict(enumerate(orders)))
+        project.load_many(connection, model, dict(enumerate(orders)))
         if not is_first:
             call = Call(project.FREE, D1, D4)
             reslice.open(contract, connection=connection).target(call.target).run(f"{D1}..{D4}")
@@ -69,6 +73,27 @@ def make(folder: Path, *, groups: int = 3, is_first: bool = False) -> Scenario:
         model.rows.append(repeated)
         assert differences(model, connection) == []
     return Scenario(folder, model)
+
+
+def copies(scenario: Scenario, call: Call, folder: Path, every: int) -> Iterator[tuple[int, str, Scenario]]:
+    """Yield the number and text of a statement of the run, and a fresh copy of the project to stop there.
+
+    Another run is first followed to its end, to know the statements.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        statements = watched(patch)
+        run(scenario.copied(folder / "undisturbed"), call)
+    texts = ["", *statements.seen]
+    offset = sum(map(ord, folder.name)) % every
+    for number, text in enumerate(texts[1:], start=1):
+        if "COMMIT" in (text, texts[number - 1]) or number % every == offset:
+            yield number, text, scenario.copied(folder / f"{number}")
+
+
+def run(scenario: Scenario, call: Call) -> Run:
+    """Run on a connection of its own, as the command line does."""
+    project_ = reslice.open(scenario.folder / "reslice.yml")
+    return project_.target(call.target).run(**scenario.options(call))
 
 
 def sane_after(scenario: Scenario, call: Call) -> State | None:

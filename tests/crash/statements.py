@@ -42,6 +42,11 @@ def at(patch: pytest.MonkeyPatch, number: int, act: Act, *, ever_after: bool = F
     return statements
 
 
+def watched(patch: pytest.MonkeyPatch) -> Statements:
+    """Return the statements that are seen, with nothing in their way."""
+    return at(patch, 0, lambda _engine, execute: execute())
+
+
 def kill_at(patch: pytest.MonkeyPatch, number: int) -> Statements:
     """Let the process die before its n-th statement: no roll-back, no other last word."""
 

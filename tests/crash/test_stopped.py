@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 import pytest
 
-import reslice
 from reslice.engines.duckdb import DuckDB
 from reslice.errors import Interrupted, OutcomeUnknown, PartlyPublished, ResliceError, Retryable
 from reslice.values import Run, State
 from tests import orders_project as project
 from tests.agreement import differences
-from tests.crash.scenario import CALLS, Scenario, make, sane_after
+from tests.crash.scenario import CALLS, Scenario, copies, make, run, sane_after
 from tests.crash.statements import Act, Killed, Rows, at, kill_at
 from tests.model import Call
 
@@ -37,27 +36,6 @@ def corrected(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 @pytest.fixture(scope="module")
 def first_ever(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return make(tmp_path_factory.mktemp("first") / "project", is_first=True)
-
-
-def copies(scenario: Scenario, call: Call, folder: Path, every: int) -> Iterator[tuple[int, str, Scenario]]:
-    """Yield the number and text of a statement of the run, and a fresh copy of the project to stop there.
-
-    Another run is first followed to its end, to know the statements.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        statements = at(patch, 0, fails)
-        run(scenario.copied(folder / "undisturbed"), call)
-    texts = ["", *statements.seen]
-    offset = sum(map(ord, folder.name)) % every
-    for number, text in enumerate(texts[1:], start=1):
-        if "COMMIT" in (text, texts[number - 1]) or number % every == offset:
-            yield number, text, scenario.copied(folder / f"{number}")
-
-
-def run(scenario: Scenario, call: Call) -> Run:
-    """Run on a connection of its own, as the command line does."""
-    project_ = reslice.open(scenario.folder / "reslice.yml")
-    return project_.target(call.target).run(**scenario.options(call))
 
 
 @pytest.mark.parametrize(("name", "every"), EVERY)
