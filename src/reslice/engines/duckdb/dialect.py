@@ -107,7 +107,7 @@ class DuckDBDialect:
                     return expression
                 start = f"strftime(date_trunc('{unit}', {self._integer_date(expression)}), '%Y%m%d')"
                 return f"coalesce(TRY_CAST({start} AS {column.type}), {expression})"
-        start = f"CAST(CAST(date_trunc('{unit}', TRY_CAST({expression} AS DATE)) AS DATE) AS VARCHAR)"
+        start = f"CAST(CAST(date_trunc('{unit}', {self._text_date(expression)}) AS DATE) AS VARCHAR)"
         return f"coalesce({start}, {expression})"
 
     def _instant_start(self, expression: str, slice_column: SliceColumn) -> str:
@@ -122,6 +122,11 @@ class DuckDBDialect:
         digits = f"lpad(CAST({expression} AS VARCHAR), 8, '0')"
         return f"CASE WHEN length(CAST({expression} AS VARCHAR)) <= 8 THEN try_strptime({digits}, '%Y%m%d') END"
 
+    def _text_date(self, expression: str) -> str:
+        """Return ISO text as a date; DuckDB 1.5 reads a date out of text that only begins with one."""
+        is_iso = f"regexp_full_match({expression}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}')"
+        return f"CASE WHEN {is_iso} THEN TRY_CAST({expression} AS DATE) END"
+
     def slice_text(self, expression: str, column: Column) -> str:
         """Return a slice value as text; instants in UTC."""
         if column.family is Family.TIMESTAMPTZ:
@@ -132,7 +137,7 @@ class DuckDBDialect:
         """Return a condition that is true when a value is not the first moment of a unit."""
         match column.family:
             case Family.TEXT:
-                start = f"CAST(date_trunc('{slice_column.unit.value}', TRY_CAST({expression} AS DATE)) AS DATE)"
+                start = f"CAST(date_trunc('{slice_column.unit.value}', {self._text_date(expression)}) AS DATE)"
                 return f"coalesce(CAST({start} AS VARCHAR) <> {expression}, true)"
             case Family.INTEGER:
                 start = f"date_trunc('{slice_column.unit.value}', {self._integer_date(expression)})"
