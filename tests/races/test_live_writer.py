@@ -1,0 +1,216 @@
+"""Somebody else writes to the slice while a run publishes it, at every statement, in every order of the commits.
+
+What was written is never lost in silence: it stands in the table, or among the rows that the run says it replaced, or
+the writer was told that it did not go through.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+
+from reslice.errors import KINDS, OutcomeUnknown, Refused, ResliceError, Retryable
+from tests import orders_project as project
+from tests.model import Call
+from tests.races.conftest import D1, D3, Shared
+from tests.races.interleaving import Beside, Ended, Writer, before, is_fence, outcome, run
+
+ALL = Call(project.FREE, D1, D3)
+EVERY = [pytest.param(7), pytest.param(1, marks=pytest.mark.slow)]
+LIVE = 4242
+Make = Callable[..., Shared]
+
+STATEMENTS = {
+    "update a measure": f"UPDATE daily_orders SET revenue = {LIVE} WHERE order_date = '{D1}' AND channel = 'store'",
+    "update two measures": f"UPDATE daily_orders SET order_count = {LIVE}, revenue = {LIVE} WHERE order_date = '{D1}'",
+    "insert": f"INSERT INTO daily_orders VALUES ('{D1}', 'live', 1, {LIVE}, false, NULL, 'live')",
+    "delete": f"DELETE FROM daily_orders WHERE order_date = '{D1}' AND channel = 'store'",
+}
+GUARDED = [name for name in STATEMENTS if name.startswith("update")]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the live write is to be seen, after everything has ended."""
+
+    in_table: bool
+    in_kept: bool
+
+
+def found(shared: Shared, name: str) -> Found:
+    """Look for what was written: the value, or for a delete its absence."""
+    if name == "delete":
+        rows = [(row.order_date, row.channel) for row in project.rows_of(shared.connection)]
+        kept = [(row.order_date, row.channel) for _, row in project.kept_of(shared.connection)]
+        return Found((D1, "store") not in rows, bool(kept) and (D1, "store") not in kept)
+    return Found(
+        any(row.revenue == LIVE for row in project.rows_of(shared.connection)),
+        any(row.revenue == LIVE for _, row in project.kept_of(shared.connection)),
+    )
+
+
+def statements_of(make: Make, key: str) -> list[str]:
+    made = make(key=key)
+    with pytest.MonkeyPatch.context() as patch:
+        seen = before(patch, {}).mine
+        assert outcome(run(made.project, ALL)) == "published"
+    return ["", *seen]
+
+
+def places(make: Make, key: str, every: int) -> list[int]:
+    """Return the statements to write at: each of the publish, or every n-th."""
+    texts = statements_of(make, key)
+    begins = fence_of(texts)
+    return [place for place in range(1, len(texts)) if place % every == 0 or (begins - 1 <= place and place % 2)]
+
+
+def held_to(shared: Shared, name: str, ended: Ended, writer: Writer) -> None:
+    """Hold what everybody was told to what is there."""
+    where = found(shared, name)
+    if isinstance(ended, Refused | Retryable):
+        assert ended.kind in ("base_moved", "conflict"), ended
+        assert writer.has_written
+        assert where.in_table, "the run did nothing, and the write is gone"
+        assert len(project.kept_of(shared.connection)) == 0, "the run wrote nothing, and kept something"
+    elif isinstance(ended, OutcomeUnknown):
+        assert ended.kind == "slipped_in"
+        assert writer.has_written
+        assert where.in_table
+    else:
+        assert not isinstance(ended, ResliceError), ended
+        assert where.in_table or where.in_kept or not writer.has_written, "lost in silence"
+
+
+@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize("key", ["", project.PRIMARY_KEY], ids=["no key", "key"])
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_write_at_every_statement(shared: Make, name: str, key: str, every: int) -> None:
+    kinds = set()
+    for place in places(shared, key, every):
+        made = shared(key=key)
+        writer = Writer(made.connection.cursor())
+        with pytest.MonkeyPatch.context() as patch:
+            before(patch, {place: partial(writer.write, STATEMENTS[name])})
+            ended = run(made.project, ALL)
+        held_to(made, name, ended, writer)
+        kinds.add("writer failed" if not writer.has_written else outcome(ended))
+    assert "base_moved" in kinds
+    assert kinds <= {"published", "base_moved", "writer failed", "slipped_in", "conflict"}
+
+
+@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize("word", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_transaction_that_is_open_meanwhile(shared: Make, name: str, word: str, every: int) -> None:
+    """The write comes before one statement, and its commit or roll-back before a later one, or after the run."""
+    chosen = places(shared, "", every)
+    ends = [*chosen[:: max(1, every // 2)], 10_000]
+    pairs = zip(chosen, itertools.cycle(ends)) if every > 1 else itertools.product(chosen, ends)
+    for place, end in ((place, end) for place, end in pairs if place < end):
+        made = shared()
+        writer = Writer(made.connection.cursor())
+        with pytest.MonkeyPatch.context() as patch:
+            before(patch, {end: partial(writer.end, word), place: partial(writer.begin, STATEMENTS[name])})
+            ended = run(made.project, ALL)
+        writer.end(word)
+        if word == "COMMIT":
+            held_to(made, name, ended, writer)
+        else:
+            assert outcome(ended) in ("published", "conflict")
+            assert not found(made, name).in_table
+            assert not found(made, name).in_kept
+
+
+def test_an_insert_around_the_commit_is_told(shared: Make) -> None:
+    """Before the snapshot of the publish it is a moved base; from there to the last look it has slipped in."""
+    texts = statements_of(shared, "")
+    begins = fence_of(texts)
+    told = {}
+    for place in range(begins - 1, len(texts)):
+        made = shared()
+        writer = Writer(made.connection.cursor())
+        with pytest.MonkeyPatch.context() as patch:
+            before(patch, {place: partial(writer.write, STATEMENTS["insert"])})
+            ended = run(made.project, ALL)
+        assert writer.has_written
+        told[place] = outcome(ended)
+        assert isinstance(ended, ResliceError)
+        assert ended.exit_code == {"base_moved": 3, "slipped_in": 5}[ended.kind]
+        assert ended.kind in KINDS
+        assert found(made, "insert").in_table
+        assert isinstance(run(made.project, ALL), ResliceError) is False
+        assert not found(made, "insert").in_table, "the next run puts the slice right"
+        assert found(made, "insert").in_kept
+    assert list(dict.fromkeys(told.values())) == ["base_moved", "slipped_in"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_writer_that_stays_is_waited_for_as_long_as_the_contract_says(shared: Make, count: int) -> None:
+    made = shared(lock="300ms")
+    writers = [Writer(made.connection.cursor()) for _ in range(count)]
+    for writer, channel in zip(writers, ["store", "web"], strict=False):
+        writer.begin(f"UPDATE daily_orders SET revenue = {LIVE} WHERE order_date = '{D1}' AND channel = '{channel}'")
+    ended = run(made.project, ALL)
+    assert isinstance(ended, Retryable)
+    assert (ended.kind, ended.exit_code, ended.retry) == ("conflict", 4, True)
+    assert ended.run is not None
+    assert 0.3 <= ended.run.seconds < 5
+    assert Counter(project.rows_of(made.connection)) == Counter(made.model.rows)
+    *_, recorded = project.runs_of(made.connection)
+    assert (recorded.state, recorded.error_kind) == ("failed", "conflict")
+    for writer in writers:
+        writer.end("ROLLBACK")
+    assert outcome(run(made.project, ALL)) == "published"
+
+
+def test_a_publish_that_stays_is_waited_for_as_long_as_the_contract_says(shared: Make) -> None:
+    """The first run stands still after its fence; the second gives up, and the first still publishes."""
+    made = shared(wait="300ms")
+    after_fence = 1 + fence_of(statements_of(shared, ""))
+    second = Beside(made.project, ALL)
+    with pytest.MonkeyPatch.context() as patch:
+        before(patch, {after_fence: lambda: second.finish()})
+        first = run(made.project, ALL)
+    ended = second.end()
+    assert outcome(first) == "published"
+    assert isinstance(ended, Retryable)
+    assert (ended.kind, ended.exit_code, ended.retry) == ("database_busy", 4, True)
+    assert ended.run is not None
+    assert 0.3 <= ended.run.seconds < 5
+    states = {each.id: (each.state, each.error_kind) for each in project.runs_of(made.connection)}
+    assert states[str(ended.run.id)] == ("failed", "database_busy")
+    assert outcome(run(made.project, ALL)) == "unchanged"
+
+
+@pytest.mark.parametrize("key", ["", project.PRIMARY_KEY], ids=["no key", "key"])
+def test_a_key_that_is_taken_at_the_commit_rolls_everything_back(shared: Make, key: str) -> None:
+    """A row of a group that the run adds arrives, and commits, between the run's insert and its commit."""
+    insert = next(place for place, text in enumerate(statements_of(shared, key)) if is_insert_of_target(text))
+    made = shared(key=key)
+    made.connection.execute("DELETE FROM daily_orders WHERE channel = 'store'")
+    writer = Writer(made.connection.cursor())
+    taken = f"INSERT INTO daily_orders (order_date, channel) VALUES ('{D1}', 'store')"
+    with pytest.MonkeyPatch.context() as patch:
+        before(patch, {insert + 1: lambda: writer.write(taken)})
+        ended = run(made.project, ALL)
+    assert writer.has_written
+    assert isinstance(ended, ResliceError)
+    assert ended.kind == ("conflict" if key else "slipped_in")
+    stores = [row for row in project.rows_of(made.connection) if (row.order_date, row.channel) == (D1, "store")]
+    assert len(stores) == (1 if key else 2)
+    *_, recorded = project.runs_of(made.connection)
+    assert recorded.state == ("failed" if key else "published")
+    assert outcome(run(made.project, ALL)) == "published"
+
+
+def is_insert_of_target(text: str) -> bool:
+    return text.startswith("INSERT") and '."main"."daily_orders"' in text.splitlines()[0]
+
+
+def fence_of(texts: list[str]) -> int:
+    return next(place for place, text in enumerate(texts) if is_fence(text))
