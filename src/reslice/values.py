@@ -69,7 +69,8 @@ class Target:
     """The live table a contract names, as the database describes it.
 
     `kind` is `table`, `view` or the engine's word for another thing; `referenced_by` names tables whose foreign keys
-    point here; `rights_missing` what the connection may not do ("write: the file is read-only").
+    point here; `rights_missing` what the connection may not do ("write: the file is read-only"). `keyed` are the
+    columns that a key or an index covers, `not_null` those that must have a value.
     """
 
     catalog: str
@@ -79,6 +80,8 @@ class Target:
     columns: tuple[Column, ...]
     referenced_by: tuple[str, ...] = ()
     rights_missing: tuple[str, ...] = ()
+    keyed: frozenset[str] = frozenset()
+    not_null: frozenset[str] = frozenset()
 
     @property
     def resolved(self) -> str:

@@ -11,7 +11,7 @@ from reslice import ledger
 from reslice.contract import StampValue
 from reslice.engines import sql
 from reslice.engines.session import Session
-from reslice.engines.sql import Dialect, Names, quote
+from reslice.engines.sql import Dialect, Names, Touch, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Range, Scope, moment_from_column
 from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
@@ -99,11 +99,10 @@ class Publication:
             f" WHERE {self.within(dialect, self.written)}"
         )
 
-    def touch(self, dialect: Dialect, *, to_null: bool) -> str:
-        """Return the UPDATE after which a concurrent UPDATE of these rows is a conflict."""
+    def touch(self, dialect: Dialect, touch: Touch) -> str:
+        """Return the UPDATE after which a concurrent UPDATE of these rows is a conflict; empty when there is none."""
         contract, target = self.staged.contract, self.staged.target
-        condition = self.within(dialect, self.written)
-        return sql.touch_statement(dialect, contract, target, condition, to_null=to_null)
+        return sql.touch_statement(dialect, contract, target, self.within(dialect, self.written), touch)
 
     def delete(self, dialect: Dialect) -> str:
         """Return the DELETE of the slices."""
@@ -126,12 +125,13 @@ class Publication:
 
     def shown(self, dialect: Dialect) -> tuple[str, ...]:
         """Return the statements of the commit, in order, as a person reads them."""
+        touch = self.touch(dialect, Touch.OTHER)
         return (
             "BEGIN TRANSACTION",
             self.fence(),
             f"-- must be {self.base}, as it was compared\n{self.fingerprint(dialect, self.compared)}",
             self.keep(dialect),
-            f"-- so that a concurrent UPDATE is a conflict and not lost\n{self.touch(dialect, to_null=False)}",
+            *([f"-- so that a concurrent UPDATE is a conflict and not lost\n{touch}"] if touch else []),
             self.delete(dialect),
             self.insert(dialect),
             f"-- must be {self.after}, as it was staged\n{self.fingerprint(dialect, self.written)}",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from reslice.contract import Contract, Measure, SliceColumn
 from reslice.ranges import Range, Scope
-from reslice.values import Column, Staged, Target
+from reslice.values import Column, Fill, Staged, Target
 
 SLICE = '"reslice:slice"'
 HASH = '"reslice:hash"'
@@ -274,17 +275,37 @@ def insert_statement(contract: Contract, target: Target, names: Names, condition
     )
 
 
-def touch_statement(dialect: Dialect, contract: Contract, target: Target, condition: str, *, to_null: bool) -> str:
-    """Return the UPDATE that gives every measure of the slices another value, so that the engine sees a conflict.
+class Touch(StrEnum):
+    """What a touch puts into the columns of the rows that a publish is about to delete.
 
-    `to_null` takes NULL for values that are there, which no CHECK forbids, instead of a neighbouring value.
+    The first that the constraints of the target let through is taken: a CHECK is never broken by NULL.
     """
+
+    OTHER = "another value everywhere"
+    NULL = "NULL where there may be one, another value elsewhere"
+    NULL_ONLY = "NULL where there may be one, nothing elsewhere"
+    NOTHING = "nothing"
+
+
+def touch_statement(dialect: Dialect, contract: Contract, target: Target, condition: str, touch: Touch) -> str:
+    """Return the UPDATE after which a concurrent UPDATE of the slices' rows is a conflict; empty when there is none.
+
+    Conflicts are seen column by column, and only where the value is another one. Left out are the slice column, by
+    which the rows are then deleted, and columns of keys: an update of those is a delete, and two deletes do conflict.
+    """
+    if touch is Touch.NOTHING:
+        return ""
     values = []
-    for measure in contract.measures:
-        name = quote(measure.name)
-        other = dialect.different(name, target.column(measure.name))
-        values.append(f"{name} = {f'CASE WHEN {name} IS NULL THEN {other} END' if to_null else other}")
-    return f"UPDATE {target_name(target)} SET {', '.join(values)} WHERE {condition}"
+    for column in target.columns:
+        if column.fill is Fill.GENERATED or column.name == contract.slice.column or column.name in target.keyed:
+            continue
+        name, is_required = quote(column.name), column.name in target.not_null
+        other = dialect.different(name, column)
+        if touch is Touch.OTHER or (touch is Touch.NULL and is_required):
+            values.append(f"{name} = {other}")
+        elif not is_required:
+            values.append(f"{name} = CASE WHEN {name} IS NULL THEN {other} END")
+    return f"UPDATE {target_name(target)} SET {', '.join(values)} WHERE {condition}" if values else ""
 
 
 def delete_statement(target: Target, condition: str) -> str:

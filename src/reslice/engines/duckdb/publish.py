@@ -16,6 +16,7 @@ from reslice import ledger
 from reslice.commands import command
 from reslice.engines import sql
 from reslice.engines.publication import Entry, Publication
+from reslice.engines.sql import Touch
 from reslice.errors import Failure, Interrupted, OutcomeUnknown, Refused, ResliceError, Retryable
 from reslice.values import Fingerprint, Published, State
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from reslice.engines.duckdb.engine import DuckDB
 
 TURN_SECONDS = 0.02
+GUARDING = (Touch.OTHER, Touch.NULL)
+"""What makes every concurrent UPDATE visible; the others leave out columns, or all."""
 
 
 class _TurnAwaitedError(Exception):
@@ -41,8 +44,8 @@ class _CheckHitError(Exception):
 def publish(engine: DuckDB, publication: Publication, entry: Entry) -> Published:
     """Replace the slices in one commit; wait for another publish up to `timeouts.wait`, for a writer up to `lock`."""
     timeouts = publication.staged.contract.timeouts
-    began = time.monotonic()
-    touches = [False, True, None]  # the next value, NULL (which no CHECK forbids), none at all
+    touches = list(Touch)
+    waited_since: dict[bool, float] = {}
     while True:
         try:
             return _once(engine, publication, entry, touches[0])
@@ -50,12 +53,13 @@ def publish(engine: DuckDB, publication: Publication, entry: Entry) -> Published
             touches.pop(0)
         except _TurnAwaitedError as turn:
             limit = timeouts.wait if turn.is_fence else timeouts.lock
+            began = waited_since.setdefault(turn.is_fence, time.monotonic())
             if time.monotonic() - began >= limit.total_seconds():
                 raise _not_our_turn(publication, turn, "wait" if turn.is_fence else "lock") from turn
             time.sleep(TURN_SECONDS)
 
 
-def _once(engine: DuckDB, publication: Publication, entry: Entry, to_null: bool | None) -> Published:
+def _once(engine: DuckDB, publication: Publication, entry: Entry, touch: Touch) -> Published:
     """Try the whole transaction once; anything but a commit rolls all of it back."""
     opened = entry.opened
     try:
@@ -63,7 +67,7 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, to_null: bool 
         order = _take_fence(engine, publication)
         began = time.monotonic()
         _refuse_when_moved(engine, publication, entry.staged_order)
-        removed, inserted = _replace(engine, publication, opened.id, to_null)
+        removed, inserted = _replace(engine, publication, opened.id, touch)
         _refuse_when_not_as_staged(engine, publication)
         milliseconds = round((time.monotonic() - began) * 1000)
         _write_ledger(engine, publication, entry, order, milliseconds)
@@ -77,7 +81,7 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, to_null: bool 
     with engine.ending():
         _commit(engine, publication, opened.id)
     labels = tuple(each.label for each in publication.slices)
-    return Published(order, labels, removed, inserted, publication.after, milliseconds, to_null is not None)
+    return Published(order, labels, removed, inserted, publication.after, milliseconds, touch in GUARDING)
 
 
 def _take_fence(engine: DuckDB, publication: Publication) -> int:
@@ -118,12 +122,12 @@ def _refused(publication: Publication, kind: str, asked: str, found: str) -> Ref
     return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
 
 
-def _replace(engine: DuckDB, publication: Publication, run_id: str, to_null: bool | None) -> tuple[int, int]:
+def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> tuple[int, int]:
     """Keep, touch, delete and insert; return rows removed and inserted."""
     engine.execute(publication.keep(engine.dialect), {"run_id": run_id})
-    if to_null is not None:
+    if statement := publication.touch(engine.dialect, touch):
         try:
-            engine.execute(publication.touch(engine.dialect, to_null=to_null))
+            engine.execute(statement)
         except duckdb.ConstraintException as error:
             raise _CheckHitError from error
     removed = engine.execute(publication.delete(engine.dialect))[0][0]

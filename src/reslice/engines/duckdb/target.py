@@ -37,13 +37,22 @@ def describe(session: Session, contract: Contract, path: Path | None) -> Target:
         parameters,
     )
     generated = _generated(session, parameters)
+    constraints = _constraints(session, parameters)
     wanted = (*contract.columns, *(stamp.column for stamp in contract.stamps))
     columns = tuple(
         Column(spelled(name, wanted), type_text, family_of(type_text), _fill(name, default, generated))
         for name, type_text, default in rows
     )
     return Target(
-        catalog, schema, table, kind, columns, _referenced_by(session, catalog, table), _rights(session, catalog, path)
+        catalog,
+        schema,
+        table,
+        kind,
+        columns,
+        tuple(sorted({name for word, name, _ in constraints if word == "REFERENCED BY"})),
+        _rights(session, catalog, path),
+        keyed=_covered(columns, [names for word, _, names in constraints if word in KEYS]),
+        not_null=_covered(columns, [names for word, _, names in constraints if word == "NOT NULL"]),
     )
 
 
@@ -126,13 +135,29 @@ def _fill(name: str, default: str | None, generated: frozenset[str]) -> Fill:
     return Fill.IDENTITY if default and "nextval(" in default.lower() else Fill.PLAIN
 
 
-def _referenced_by(session: Session, catalog: str, table: str) -> tuple[str, ...]:
+KEYS = frozenset({"PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "INDEX"})
+
+
+def _constraints(session: Session, parameters: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the constraints and indexes of the table, and the foreign keys that point at it: word, table, columns."""
+    mine = "database_name = $catalog AND schema_name = $schema AND table_name = $table"
+    table = "schema_name || '.' || table_name"
     rows = session.execute(
-        "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_constraints()"
-        " WHERE constraint_type = 'FOREIGN KEY' AND referenced_table = $table AND database_name = $catalog ORDER BY 1",
-        {"table": table, "catalog": catalog},
+        f"SELECT constraint_type, {table}, array_to_string(constraint_column_names, chr(10))"
+        f" FROM duckdb_constraints() WHERE {mine}"
+        f" UNION ALL SELECT 'INDEX', {table}, expressions FROM duckdb_indexes() WHERE {mine}"
+        f" UNION ALL SELECT 'REFERENCED BY', {table}, '' FROM duckdb_constraints()"
+        " WHERE constraint_type = 'FOREIGN KEY' AND referenced_table = $table AND database_name = $catalog",
+        parameters,
     )
-    return tuple(row[0] for row in rows)
+    return [(word, name, names) for word, name, names in rows]
+
+
+def _covered(columns: Iterable[Column], named: Iterable[str]) -> frozenset[str]:
+    """Return the columns whose names stand as words in a text: in a list of columns, or an index's expressions."""
+    text = "\n".join(named)
+    words = {column.name: rf"(?<!\w){re.escape(column.name)}(?!\w)" for column in columns}
+    return frozenset(name for name, word in words.items() if re.search(word, text, re.IGNORECASE))
 
 
 def _rights(session: Session, catalog: str, path: Path | None) -> tuple[str, ...]:
