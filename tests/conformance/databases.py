@@ -32,6 +32,8 @@ class DuckDBDatabase:
     """One DuckDB file. The suite holds it open and passes the connection on, until `let_go`."""
 
     name = "duckdb"
+    has_untyped_null = not duckdb.__version__.startswith("1.")
+    """Whether a NULL without a type stays so in a temporary table; DuckDB 1.5 makes an INTEGER of it."""
 
     def __init__(self, folder: Path, file: str = "warehouse.duckdb") -> None:
         self.folder = folder

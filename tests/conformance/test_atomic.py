@@ -158,6 +158,26 @@ def test_a_per_slice_run_that_fails_at_its_first_slice_is_no_part_of_anything(or
     assert orders.ledger(error.run.id)["state"] == "failed"
 
 
+def test_a_slice_that_moves_while_others_are_published_ends_the_run_part_way(orders: Orders) -> None:
+    for order_id, cents in ((3, 701), (4, 1300), (8, 1000)):
+        orders.correct(order_id, cents)
+    insert = orders.elsewhere(f"INSERT INTO daily_orders VALUES ('{D2}', 'phone', 1, 60)")
+
+    error = orders.fails(
+        "run",
+        PartlyPublished,
+        f"{D1}..{D3}",
+        per_slice=True,
+        on_step=orders.at_step(f"publishing {D2} (2 of 3)", insert),
+    )
+
+    assert error.exit_code == 6 and "held 2 rows when it was compared and now 3" in found(error)
+    assert orders.slices(error.run.id) == [(D1, "published"), (D2, "open"), (D3, "open")]
+    assert orders.rows() == changed((D1, "store", 1, 701), (D2, "phone", 1, 60))
+    after = changed((D1, "store", 1, 701), (D2, "web", 1, 1300), (D3, "phone", 1, 1000))
+    orders.publish(f"{D1}..{D3}", changed=2, removed=1, unchanged=4, after=after, per_slice=True)
+
+
 def test_per_slice_gives_the_same_rows_and_one_ledger_row(empty_orders: Orders) -> None:
     run = empty_orders.publish(f"{D1}..{D3}", added=6, after=T0, per_slice=True, again={"per_slice": True})
 

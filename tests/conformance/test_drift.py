@@ -120,6 +120,29 @@ def test_a_timestamp_at_midnight_is_a_date(orders: Orders) -> None:
     orders.unchanged(f"{D1}..{D3}")
 
 
+@pytest.mark.parametrize("type_text", ["bigint", "varchar", "date", "boolean", "timestamptz"])
+def test_a_source_that_knows_nothing_yet_returns_null_of_any_type(empty_orders: Orders, type_text: str) -> None:
+    empty_orders.make_target(f"order_date date, channel varchar, order_count bigint, amount_cents {type_text}")
+    empty_orders.declare(measures={"order_count": {"min": 1}, "amount_cents": {"nulls": "allow"}})
+    empty_orders.source(CASTS.format("NULL"))
+    if type_text != "bigint" and not empty_orders.database.has_untyped_null:
+        assert "amount_cents is INTEGER in the source" in found(empty_orders.refuses(D1, "source_type"))
+        empty_orders.source(CASTS.format(f"CAST(NULL AS {type_text})"))
+    after = [(*row[:3], None) for row in T0]
+    empty_orders.publish(f"{D1}..{D3}", added=6, after=after)
+
+
+@pytest.mark.parametrize(("word", "is_refused"), [("web", False), ("kiosk", True)])
+def test_text_for_an_enum_is_a_value_of_it_or_refused(empty_orders: Orders, word: str, is_refused: bool) -> None:
+    empty_orders.database.execute("CREATE TYPE channels AS ENUM ('web', 'store', 'phone')")
+    empty_orders.make_target("order_date date, channel channels, order_count bigint, amount_cents bigint")
+    empty_orders.order(9, D2, word, 1)
+    if is_refused:
+        assert "kiosk" in found(empty_orders.refuses(f"{D1}..{D3}", "lossy_value"))
+    else:
+        empty_orders.publish(f"{D1}..{D3}", added=6, after=changed((D2, "web", 2, 1201)))
+
+
 CSV_SOURCE = """
 SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents
 FROM read_csv([{0}], union_by_name = true)

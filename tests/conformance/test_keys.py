@@ -153,6 +153,20 @@ def test_a_repeated_null_key_is_a_repeated_key(orders: Orders) -> None:
     assert f"({D2}, NULL) has 2 rows" in found(error)
 
 
+def test_a_null_key_that_the_base_repeats_is_healed(orders: Orders) -> None:
+    orders.order(9, D2, None, 250)
+    orders.declare(grain=NULLS_ALLOWED)
+    orders.fill([(D2, None, 1, 250), (D2, None, 1, 250)])
+    run = orders.publish(D2, changed=1, unchanged=2, after=changed((D2, None, 1, 250)))
+    assert run.diff is not None and run.diff.repeated == 1
+
+
+def test_a_null_key_of_the_base_is_shown_and_removed(orders: Orders) -> None:
+    orders.fill([(D2, None, 1, 250)])
+    run = orders.publish(D2, removed=1, unchanged=2, after=T0)
+    assert orders.groups(run.id) == [("removed", (D2, None), (1, 250), None)]
+
+
 def test_every_broken_rule_is_told_at_once(orders: Orders) -> None:
     orders.source(
         "SELECT * FROM (VALUES"

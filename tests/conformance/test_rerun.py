@@ -193,6 +193,22 @@ def test_a_doubled_pair_of_rows_does_not_cancel_out(orders: Orders) -> None:
     assert run.diff is not None and run.diff.repeated == 2
 
 
+def test_more_groups_than_are_listed_are_counted_and_the_largest_are_listed(empty_orders: Orders) -> None:
+    empty_orders.cancel("true")
+    empty_orders.database.execute(
+        f"INSERT INTO orders_fact SELECT n, DATE '{D2}', 'c' || n, n FROM range(1, 1201) AS numbers (n)"
+    )
+    run = empty_orders.run(D2)
+    assert run.diff is not None and run.diff.counts.added == 1200
+    assert len(run.diff.groups) == 1000 and run.diff.groups_left_out == 200
+    listed = {group.after["amount_cents"] for group in run.diff.groups if group.after is not None}
+    assert listed == set(range(201, 1201))
+    left_out = "SELECT groups_left_out FROM reslice.runs WHERE id = ?"
+    assert empty_orders.database.rows(left_out, [run.id]) == [(200,)]
+    assert len(empty_orders.groups(run.id)) == 1000
+    empty_orders.unchanged(D2)
+
+
 def test_t10_1_the_same_rows_published_a_second_time_are_not_dropped(orders: Orders) -> None:
     corrected = changed((D2, "web", 1, 1300))
     for amount, after in ((1300, corrected), (1200, list(T0)), (1300, corrected)):

@@ -155,6 +155,21 @@ def test_a_range_of_every_type_and_unit_is_replaced_and_nothing_else(engine: Dat
     assert answer.repeatable and answer.equals_source
 
 
+@pytest.mark.parametrize("kind", list(TYPES))
+def test_a_list_of_many_ranges_is_replaced_and_what_lies_between_is_not(engine: Database, kind: str) -> None:
+    periods = Periods(engine, TYPES[kind], "day")
+    days = [date(2024, 1, 1) + timedelta(days=each) for each in range(90)]
+    engine.execute("INSERT INTO days SELECT DATE '2024-01-01' + n::integer, 'web', 1 FROM range(90) AS days (n)")
+    engine.execute(f"INSERT INTO periods SELECT {periods.period('day')}, 'old', 2 FROM days")
+    periods.declare(guards=ALLOWED)
+
+    even = ",".join(str(day) for day in days[::2])
+    result = [(str(day), "web", 1) if place % 2 == 0 else (str(day), "old", 2) for place, day in enumerate(days)]
+    run = periods.publish(even, added=45, removed=45, after=result)
+
+    assert run.scope.count == 45 and len(run.slices_done) == 45
+
+
 @pytest.mark.parametrize("unit", ["day", "month", "quarter"])
 @pytest.mark.parametrize("kind", list(TYPES))
 @pytest.mark.parametrize("edge", ["first", "last"])
