@@ -55,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started_in = os.getcwd()
     if arguments is None:
         _listen(session)
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins costs more than a contract
     try:
         return _dispatch(given, session)
     except Exception as error:  # The one place: an error that nobody foresaw is told as what it is.

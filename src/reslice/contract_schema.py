@@ -19,7 +19,7 @@ from reslice.contract_yaml import KeyPath
 
 
 class _Keys(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Grain(_Keys):

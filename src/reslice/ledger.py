@@ -177,13 +177,22 @@ def place(catalog: str, schema: str) -> str:
     return f"{quote(catalog)}.{quote(schema)}"
 
 
-def create_statements(where: str) -> list[str]:
-    """Return the statements that make the ledger in the schema `where`, when it is not there."""
-    statements = [f"CREATE SCHEMA IF NOT EXISTS {where}"]
+def create_statements(where: str, present: Collection[tuple[str, str]]) -> list[str]:
+    """Return the statements that make the ledger in the schema `where`, or bring an older one up to date.
+
+    `present` are the tables and columns that are there. Columns are only ever added, so older rows stay readable.
+    """
+    tables = {table for table, _ in present}
+    statements = [] if tables else [f"CREATE SCHEMA IF NOT EXISTS {where}"]
     for table in TABLES:
-        columns = ", ".join(f"{quote(column.name)} {column.type}" for column in table.columns)
-        key = ", ".join(quote(name) for name in table.key)
-        statements.append(f"CREATE TABLE IF NOT EXISTS {where}.{quote(table.name)} ({columns}, PRIMARY KEY ({key}))")
+        name = f"{where}.{quote(table.name)}"
+        columns = [f"{quote(column.name)} {column.type}" for column in table.columns]
+        if table.name not in tables:
+            key = ", ".join(quote(name) for name in table.key)
+            statements.append(f"CREATE TABLE {name} ({', '.join(columns)}, PRIMARY KEY ({key}))")
+            continue
+        missing = [column for column in table.columns if (table.name, column.name) not in present]
+        statements += [f"ALTER TABLE {name} ADD COLUMN {quote(column.name)} {column.type}" for column in missing]
     return statements
 
 
@@ -302,6 +311,14 @@ def _record(run: Run) -> dict[str, Any]:
     return values
 
 
+def count_published(session: Session, where: str, run_id: str) -> int:
+    """Return how many slices of a run the ledger has as published."""
+    rows = session.execute(
+        f"SELECT count(*) FROM {where}.run_slices WHERE run_id = $run_id AND state = 'published'", {"run_id": run_id}
+    )
+    return int(rows[0][0])
+
+
 def error_values(error: Any) -> dict[str, Any]:
     """Return the four parts of an error, and its kind, as JSON-ready values."""
     found = [line for failure in error.failures for line in failure.found]
@@ -378,9 +395,16 @@ def _insert_lists(
     columns: Mapping[str, list[Any]],
     fixed: Mapping[str, str],
 ) -> None:
+    names = ", ".join(quote(name) for name in ("run_id", *columns, *fixed))
+    if all(len(values) == 1 for values in columns.values()):
+        marks = ", ".join(["$run_id", *(f"${name}" for name in columns), *fixed.values()])
+        session.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})",
+            {"run_id": run_id} | {name: values[0] for name, values in columns.items()},
+        )
+        return
     types = {column.name: column.type for column in shape.columns}
     lists = ", ".join(f"unnest(CAST(${name} AS {types[name]}[])) AS {quote(name)}" for name in columns)
-    names = ", ".join(quote(name) for name in ("run_id", *columns, *fixed))
     values = ", ".join(["$run_id", *(quote(name) for name in columns), *fixed.values()])
     session.execute(
         f"INSERT INTO {table} ({names}) SELECT {values} FROM (SELECT {lists}) AS listed",
@@ -422,12 +446,12 @@ def later_run(session: Session, where: str, table: str, staged_order: int, hull:
     """Return a run that staged later and has already finished on an overlapping range, if there is one."""
     first, last = span(hull)
     rows = session.execute(
-        f"SELECT id FROM {where}.runs WHERE table_name = $table_name AND staged_order > $staged_order AND kind = 'run'"
-        " AND state IN ('published', 'unchanged') AND range_first <= $last AND range_last >= $first"
-        " ORDER BY staged_order DESC LIMIT 1",
+        f"SELECT max(id) FROM {where}.runs WHERE table_name = $table_name AND staged_order > $staged_order"
+        " AND kind = 'run' AND state IN ('published', 'unchanged') AND range_first <= $last AND range_last >= $first",
         {"table_name": table, "staged_order": staged_order, "first": first, "last": last},
     )
-    return str(rows[0][0]) if rows else None
+    later: str | None = rows[0][0]
+    return later
 
 
 def last_covering(session: Session, where: str, table: str, hull: Range) -> str | None:

@@ -169,11 +169,11 @@ def _near_equal(session: Session, staged: Staged, names: Names) -> Iterable[tupl
         folded = session.dialect.near_key("value")
         distinct = f"SELECT DISTINCT {column} AS value FROM {names.staged} WHERE {column} IS NOT NULL"
         rows = session.execute(
-            f"SELECT value FROM (SELECT value, count(*) OVER (PARTITION BY {folded}) AS alike, {folded} AS folded"
-            f" FROM ({distinct}) AS keys) AS counted WHERE alike > 1 ORDER BY folded, value LIMIT {NEAR_EQUAL_SHOWN}"
+            f"SELECT array_agg(value ORDER BY value) FROM ({distinct}) AS keys GROUP BY {folded}"
+            f" HAVING count(*) > 1 ORDER BY {folded} LIMIT {NEAR_EQUAL_SHOWN}"
         )
         if rows:
-            yield grain.name, tuple(row[0] for row in rows)
+            yield grain.name, tuple(key for row in rows for key in row[0])
 
 
 # --- the diff ---------------------------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def hash_of(dialect: Dialect, contract: Contract, target: Target, columns: Itera
         f"coalesce('V' || {dialect.canonical(prefix + quote(name), target.column(name), declared.get(name))}, 'N')"
         for name in columns
     ]
-    return dialect.row_hash(" || '|' || ".join(texts))
+    return dialect.row_hash(f"concat_ws('|', {', '.join(texts)})")
 
 
 def within_range(dialect: Dialect, expression: str, column: Column, span: Range) -> str:

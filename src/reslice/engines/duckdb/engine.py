@@ -27,7 +27,7 @@ from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import Capability, Support
 from reslice.engines.controls import control_lines
 from reslice.engines.duckdb import query as query_text
-from reslice.engines.duckdb.errors import failed, misused, query_failed
+from reslice.engines.duckdb.errors import failed, misused, query_failed, unknown
 from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import describe, query_columns
@@ -256,9 +256,8 @@ class DuckDB(DuckDBSession):
             "engine_version": f"duckdb {self.version}",
         }
         with _LEDGER_LOCK, self._translated(request.contract, "the ledger"), self.transaction():
-            if not self._has_ledger(request.contract.ledger.schema, target.catalog):
-                for statement in ledger.create_statements(where):
-                    self.execute(statement)
+            for statement in ledger.create_statements(where, self._ledger_columns(request.contract, target)):
+                self.execute(statement)
             _ALIVE.add(self._token)
             abandoned = ledger.abandon(self, where, sorted(_ALIVE))
             opened = ledger.open_request(self, where, request, target, about)
@@ -276,12 +275,22 @@ class DuckDB(DuckDBSession):
         with self.ending(), self._translated(contract, "the ledger"):
             try:
                 with _LEDGER_LOCK, self.transaction():
+                    self._refuse_to_claim(where, contract, opened, run, state)
                     if ledger.close(self, where, opened.id, run, state, more):
                         ledger.insert_rest(self, where, opened.id, run)
             except duckdb.Error:
                 self.roll_back()
                 if ledger.state_of(self, where, opened.id) is not state:  # the answer to the commit may have been lost
                     raise
+
+    def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run, state: State) -> None:
+        """Raise OutcomeUnknown when the ledger does not hold every slice that a run of many commits has published."""
+        if state is not State.PUBLISHED:
+            return
+        landed = ledger.count_published(self, where, opened.id)
+        if landed != len(run.slices_done):
+            found = f"{len(run.slices_done)} slices were committed, and the ledger holds {landed}"
+            raise unknown(contract, run.scope, opened.id, found)
 
     def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
         """Return the slices outside `scope` that corrections touch and no run has covered since."""
@@ -305,6 +314,14 @@ class DuckDB(DuckDBSession):
             return measure.affected_moments(self, contract, target, body, values)
         except duckdb.Error as error:
             raise query_failed(contract, query, error) from error
+
+    def _ledger_columns(self, contract: Contract, target: Target) -> set[tuple[str, str]]:
+        rows = self.execute(
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = $catalog"
+            " AND schema_name = $schema",
+            {"catalog": target.catalog, "schema": contract.ledger.schema},
+        )
+        return {(table, column) for table, column in rows}
 
     def _has_ledger(self, schema: str, catalog: str | None = None) -> bool:
         return any(catalog in (None, found) for found in self._ledger_catalogs(schema))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import duckdb
 
 from reslice.contract import Contract, SqlFile
-from reslice.errors import Failure, Interrupted, Misused, ResliceError, Retryable
+from reslice.errors import Failure, Interrupted, Misused, OutcomeUnknown, ResliceError, Retryable
+from reslice.ranges import Scope
 
 
 def misused(about: str, failure: Failure) -> Misused:
@@ -47,3 +48,10 @@ def failed(about: str, error: duckdb.Error, doing: str, *, unchanged: str) -> Re
     kind = "database_unavailable" if isinstance(error, UNAVAILABLE) else "source_failed"
     failure = Failure(kind, doing, lines, "run the same command again")
     return Retryable(about, [failure], unchanged=unchanged)
+
+
+def unknown(contract: Contract, scope: Scope, run_id: str, found: str) -> OutcomeUnknown:
+    """Return the error for a commit that was sent and is not known to have landed."""
+    failure = Failure("outcome_unknown", "the ledger says published", (f"{run_id}: {found}",), f"reslice show {run_id}")
+    unchanged = "not known; the next run finds out from the ledger before it writes"
+    return OutcomeUnknown(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)

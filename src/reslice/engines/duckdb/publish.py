@@ -15,9 +15,10 @@ import duckdb
 from reslice import ledger
 from reslice.commands import command
 from reslice.engines import sql
+from reslice.engines.duckdb.errors import unknown
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.sql import Touch
-from reslice.errors import Failure, Interrupted, OutcomeUnknown, Refused, ResliceError, Retryable
+from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
 from reslice.values import Fingerprint, Published, State
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, touch: Touch) 
         engine.roll_back()
         raise
     with engine.ending():
-        _commit(engine, publication, opened.id)
+        _commit(engine, publication, entry)
     labels = tuple(each.label for each in publication.slices)
     return Published(order, labels, removed, inserted, publication.after, milliseconds, touch in GUARDING)
 
@@ -175,11 +176,17 @@ def _write_ledger(engine: DuckDB, publication: Publication, entry: Entry, order:
     assert closed == 1, f"{run_id} was no longer open when it was to be published"
 
 
-def _commit(engine: DuckDB, publication: Publication, run_id: str) -> None:
-    """Commit, and read from the ledger whether it happened: COMMIT of an aborted transaction raises nothing."""
+def _commit(engine: DuckDB, publication: Publication, entry: Entry) -> None:
+    """Commit, and read from the ledger whether it happened: COMMIT of an aborted transaction raises nothing.
+
+    A run of many commits reads them all when it closes, since a statement per slice is what such a run is slow by.
+    """
     failed: duckdb.Error | Interrupted | None = None
+    run_id = entry.opened.id
     try:
         engine.execute("COMMIT")
+        if entry.run is None:
+            return
     except (duckdb.Error, Interrupted) as error:
         failed = error
         engine.roll_back()
@@ -190,20 +197,13 @@ def _commit(engine: DuckDB, publication: Publication, run_id: str) -> None:
             {"run_id": run_id, "slice": publication.slices[0].label},
         )[0][0]
     except (duckdb.Error, ResliceError) as error:
-        raise _unknown(publication, run_id) from error
+        contract, found = publication.staged.contract, "its commit was sent, and the ledger could not be read after it"
+        raise unknown(contract, publication.staged.scope, run_id, found) from error
     if not committed:
         if isinstance(failed, Interrupted):
             raise failed
         text = str(failed).splitlines()[0] if failed else "the database dropped the transaction in silence"
         raise _not_published(publication, "conflict", text) from failed
-
-
-def _unknown(publication: Publication, run_id: str) -> OutcomeUnknown:
-    contract = publication.staged.contract
-    found = f"the commit of {run_id} was sent, and the ledger could not be read after it"
-    failure = Failure("outcome_unknown", "the ledger says published", (found,), f"reslice show {run_id}")
-    unchanged = "not known; the next run finds out from the ledger before it writes"
-    return OutcomeUnknown(f"{contract.name} for {publication.staged.scope.text}", [failure], unchanged=unchanged)
 
 
 def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
