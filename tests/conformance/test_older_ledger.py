@@ -1,0 +1,23 @@
+"""A ledger made by an older version: columns are only ever added, and the next run adds them."""
+
+from __future__ import annotations
+
+from reslice import ledger
+from reslice.values import Outcome
+from tests.conformance.databases import Database
+from tests.conformance.test_ten_cases import JAN1, JAN3, Shop
+
+
+def test_the_next_run_adds_what_an_older_ledger_lacks_and_keeps_its_rows(engine: Database) -> None:
+    shop = Shop(engine)
+    before = engine.rows("SELECT id, state, rows_after FROM reslice.runs")
+    engine.execute("ALTER TABLE reslice.runs DROP COLUMN affected")
+    engine.execute("ALTER TABLE reslice.run_slices DROP COLUMN groups_unchanged")
+    engine.execute("DROP TABLE reslice.run_groups")
+    assert shop.run(f"{JAN1}..{JAN3}").outcome is Outcome.UNCHANGED
+    assert engine.rows("SELECT id, state, rows_after FROM reslice.runs ORDER BY number")[:1] == before
+    for table in ledger.TABLES:
+        found = engine.rows(
+            f"SELECT column_name FROM duckdb_columns() WHERE schema_name = 'reslice' AND table_name = '{table.name}'"
+        )
+        assert {name for (name,) in found} == {column.name for column in table.columns}
