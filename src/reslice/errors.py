@@ -142,6 +142,7 @@ KINDS: dict[str, Kind] = {
     "source_column": Kind(Refused, "the source returns a column the contract does not name, or lacks one it names"),
     "source_type": Kind(Refused, "a column of the source has another kind of type than the target's column"),
     "lossy_value": Kind(Refused, "a staged value does not survive the cast to the target's type"),
+    "ledger_foreign": Kind(Refused, "the ledger's schema holds a table of that name that reslice did not make"),
     "key_repeated": Kind(Refused, "several staged rows share one grain key"),
     "key_null": Kind(Refused, "a grain column is NULL where the contract forbids it"),
     "slice_null": Kind(Refused, "the slice column is NULL in staged rows"),

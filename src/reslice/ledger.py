@@ -177,6 +177,17 @@ def place(catalog: str, schema: str) -> str:
     return f"{quote(catalog)}.{quote(schema)}"
 
 
+def foreign_tables(present: Collection[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the tables of a ledger's schema that bear a name of ours and are not ours: most of our columns lack."""
+    foreign = []
+    for table in TABLES:
+        columns = {column for name, column in present if name == table.name}
+        ours = {column.name for column in table.columns}
+        if columns and len(columns & ours) * 2 < len(ours):
+            foreign.append(table.name)
+    return tuple(foreign)
+
+
 def create_statements(where: str, present: Collection[tuple[str, str]]) -> list[str]:
     """Return the statements that make the ledger in the schema `where`, or bring an older one up to date.
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 import getpass
 import importlib
 import os
-import re
+import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslice import contract_file, ranges
-from reslice.approve import GUARDS
+from reslice import consents, contract_file, ranges
 from reslice.commands import command
 from reslice.contract import Contract
 from reslice.engines import ENGINES
-from reslice.errors import Failure, Misused, Refused
+from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.ranges import Range, Scope
 from reslice.run import Approval, OnStep, Options
-from reslice.values import Consent, Fingerprint, Kind, LedgerRun, Request, Run
+from reslice.values import Fingerprint, Kind, LedgerRun, Request, Run
 
 if TYPE_CHECKING:
     from reslice.engines.base import Engine
@@ -173,7 +173,7 @@ class TargetHandle:
         """Return what a run would change; nothing is written. A broken contract is Refused, a guard is only shown."""
         from reslice.run import plan
 
-        scope = self._scope(range, interval, again)
+        scope = self._scope("plan", range, interval, again)
         options = Options(rewrite=rewrite, with_affected=with_affected)
         with self._engine(None, on_step, read_only=True) as engine:
             return plan(engine, self.contract, scope, options, on_step or _silent)
@@ -201,9 +201,9 @@ class TargetHandle:
         from reslice.run import run
 
         approval, approved_range = self._approval(approve)
-        scope = self._scope(range, interval, again, approved_range)
-        consents = _consents(allow, reason, self.contract, scope)
-        request = Request(self.contract, scope, Kind.RUN, consents, reason, _actor(), approval.name if approval else "")
+        scope = self._scope("run", range, interval, again, approved_range)
+        allowed = consents.read(allow, reason, self.contract, scope)
+        request = Request(self.contract, scope, Kind.RUN, allowed, reason, _actor(), approval.name if approval else "")
         options = Options(rewrite=rewrite, per_slice=per_slice, with_affected=with_affected, approval=approval)
         with self._engine(wait, on_step, read_only=False) as engine:
             return run(engine, request, options, on_step or _silent)
@@ -220,7 +220,7 @@ class TargetHandle:
         """Return whether the source repeats and the target equals it; `record` adds the answer to the ledger."""
         from reslice.verify import verify
 
-        scope = self._scope(range, interval, again)
+        scope = self._scope("verify", range, interval, again)
         request = Request(self.contract, scope, Kind.VERIFY, actor=_actor()) if record else None
         with self._engine(None, on_step, read_only=not record) as engine:
             return verify(engine, self.contract, scope, on_step or _silent, request=request)
@@ -233,6 +233,7 @@ class TargetHandle:
 
     def _scope(
         self,
+        verb: str,
         range: str | Range | None,
         interval: tuple[str, str] | None,
         again: str | None,
@@ -243,17 +244,26 @@ class TargetHandle:
         if len(given) != 1:
             asked = "exactly one of RANGE, --interval, --again and --approve"
             found = f"{len(given)} are given" if given else "none is given"
-            raise _misused("usage", self.contract.name, asked, found, f"reslice plan {self.contract.name} 2026-01-01")
+            raise _misused("usage", self.contract.name, asked, found, f"reslice {verb} --help")
         if isinstance(range, Range):
             return Scope.of(range)
-        if isinstance(range, str):
-            return Scope.parse(range, self.contract.slice)
-        if interval is not None:
-            return Scope.of(ranges.parse_interval(*interval, self.contract.slice))
-        if again is not None:
-            return Scope.parse(self._recorded(again).range_text, self.contract.slice)
-        assert approved is not None, "one of the four is given"
-        return Scope.parse(approved, self.contract.slice)
+        try:
+            if interval is not None:
+                return Scope.of(ranges.parse_interval(*interval, self.contract.slice))
+            text = range or approved or (self._recorded(again).range_text if again is not None else "")
+            return Scope.parse(text, self.contract.slice)
+        except ResliceError as error:
+            error.failures = tuple(self._with_command(verb, failure) for failure in error.failures)
+            raise
+
+    def _with_command(self, verb: str, failure: Failure) -> Failure:
+        """Return a failure of a range with the command that takes its RANGE; `ranges` knows no command."""
+        if not failure.kind.startswith("range_"):
+            return failure
+        if not failure.next:
+            return replace(failure, next=f"reslice {verb} --help")
+        words = ["reslice", verb, shlex.quote(self.contract.name), shlex.quote(failure.next)]
+        return replace(failure, next=" ".join(words))
 
     def _recorded(self, reference: str) -> LedgerRun:
         recorded = self.project.show(reference)
@@ -284,40 +294,6 @@ class TargetHandle:
             )
         base, staged = Fingerprint.parse(run.fingerprint_base), Fingerprint.parse(run.fingerprint_staged)
         return Approval(run.id, run.contract_digest, base, staged, run.columns), run.range_text
-
-
-CONSENT = re.compile(r"(?P<guard>[a-z_]+)(?:=(?P<slices>.+))?")
-
-
-def _consents(allow: Sequence[str], reason: str, contract: Contract, scope: Scope) -> tuple[Consent, ...]:
-    """Read `GUARD` and `GUARD=SLICE`; a slice that may become empty has to be named."""
-    if allow and not reason.strip():
-        raise _misused(
-            "usage", "--allow", "a consent with a reason", "no --reason is given", '--reason "why it is right"'
-        )
-    return tuple(_consent(text, contract, scope) for text in allow)
-
-
-def _consent(text: str, contract: Contract, scope: Scope) -> Consent:
-    found = CONSENT.fullmatch(text)
-    guard = found["guard"] if found else text
-    if found is None or guard not in GUARDS:
-        raise _misused(
-            "usage", f"--allow {text}", f"one of {', '.join(GUARDS)}", f"{guard} is no guard", "--allow total_change"
-        )
-    if found["slices"] is None:
-        if guard == "empty_slice":
-            asked = "the slice that may become empty, by name"
-            raise _misused(
-                "usage",
-                "--allow empty_slice",
-                asked,
-                "no slice is named",
-                f"--allow empty_slice={scope.label(scope.hull.start)}",
-            )
-        return Consent(guard)
-    named = ranges.parse(found["slices"], contract.slice)
-    return Consent(guard, tuple(named.label(moment) for moment in named.slices()))
 
 
 def _actor() -> str:

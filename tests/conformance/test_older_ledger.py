@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reslice import ledger
+from reslice.errors import Refused
 from reslice.values import Outcome
 from tests.conformance.databases import Database
 from tests.conformance.test_ten_cases import JAN1, JAN3, Shop
@@ -21,3 +24,15 @@ def test_the_next_run_adds_what_an_older_ledger_lacks_and_keeps_its_rows(engine:
             f"SELECT column_name FROM duckdb_columns() WHERE schema_name = 'reslice' AND table_name = '{table.name}'"
         )
         assert {name for (name,) in found} == {column.name for column in table.columns}
+
+
+def test_a_users_own_table_in_the_ledgers_schema_is_refused_and_left_as_it_is(engine: Database) -> None:
+    engine.execute("CREATE SCHEMA reslice")
+    engine.execute("CREATE TABLE reslice.runs (id integer, distance_km double)")
+    engine.insert("reslice.runs", [(1, 10.5)])
+    with pytest.raises(Refused) as refused:
+        Shop(engine)
+    assert refused.value.kind == "ledger_foreign"
+    assert engine.rows("SELECT * FROM reslice.runs") == [(1, 10.5)]
+    assert engine.rows("SELECT count(*) FROM daily_orders") == [(0,)]
+    assert engine.table_names("reslice") == ["runs"]

@@ -15,7 +15,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [
     ["cli", "cli_bug", "cli_commands", "cli_look", "cli_run", "cli_session", "progress", "retail"],
     ["report", "report_error", "report_json", "report_ledger", "next_command", "layout", "project", "plan_file"],
-    ["run", "verify"],
+    ["run", "verify", "consents"],
     ["publish", "approve", "compare", "check", "stage"],
     ["engines", "ledger"],
     ["contract_file", "contract_rules", "contract_schema", "contract_values", "contract_yaml", "contract_connection"],

@@ -33,7 +33,7 @@ from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import describe, query_columns
 from reslice.engines.publication import Entry, Publication, scope_of
 from reslice.engines.sql import Names, quote
-from reslice.errors import Failure
+from reslice.errors import Failure, Refused
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope
 from reslice.values import (
@@ -256,7 +256,9 @@ class DuckDB(DuckDBSession):
             "engine_version": f"duckdb {self.version}",
         }
         with _LEDGER_LOCK, self._translated(request.contract, "the ledger"), self.transaction():
-            for statement in ledger.create_statements(where, self._ledger_columns(request.contract, target)):
+            present = self._ledger_columns(request.contract, target)
+            _refuse_foreign(request.contract, ledger.foreign_tables(present))
+            for statement in ledger.create_statements(where, present):
                 self.execute(statement)
             _ALIVE.add(self._token)
             abandoned = ledger.abandon(self, where, sorted(_ALIVE))
@@ -328,8 +330,8 @@ class DuckDB(DuckDBSession):
 
     def _ledger_catalogs(self, schema: str) -> list[str]:
         rows = self.execute(
-            "SELECT database_name FROM duckdb_tables() WHERE schema_name = $schema AND table_name = 'runs'"
-            " ORDER BY database_name <> current_database(), database_name",
+            "SELECT database_name FROM duckdb_columns() WHERE schema_name = $schema AND table_name = 'runs'"
+            " AND column_name = 'contract_digest' ORDER BY database_name <> current_database(), database_name",
             {"schema": schema},
         )
         return [row[0] for row in rows]
@@ -371,6 +373,15 @@ def _names(token: str) -> Names:
     """Return the temporary tables of one staging; temp.main is this connection's own, so no table of a user is met."""
     words = ("source", "staged", "base", "control", "slices", "diff")
     return Names(*(f"temp.main.{quote(f'reslice_{word}_{token}')}" for word in words))
+
+
+def _refuse_foreign(contract: Contract, tables: tuple[str, ...]) -> None:
+    if tables:
+        schema = contract.ledger.schema
+        asked = contract.quote("ledger.schema", f"ledger: {{schema: {schema}}}")
+        found = f"the schema {schema} holds {', '.join(tables)}, which reslice did not make; left untouched"
+        failure = Failure("ledger_foreign", asked, (found,), "choose another schema:  ledger: {schema: reslice_ledger}")
+        raise Refused(contract.name, [failure], unchanged="nothing was written")
 
 
 def _create(table: str, select: str) -> str:
