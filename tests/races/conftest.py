@@ -45,10 +45,12 @@ class Shared:
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Callable[..., Shared]]:
-    """Make databases: `filled` ones were published and then corrected on every day, others have orders alone."""
+    """Make databases, one at a time: `filled` ones were published and then corrected on every day, others never."""
     made: list[Shared] = []
 
     def make(*, filled: bool = True, key: str = "", wait: str = "10s", lock: str = "100ms") -> Shared:
+        for each in made:
+            each.connection.close()
         folder = tmp_path / f"{len(made)}"
         contract = project.create(folder, key=key, wait=wait, lock=lock)
         found = Shared(contract, project.connect(folder), Model())

@@ -22,7 +22,8 @@ from tests.races.conftest import D1, D3, Shared
 from tests.races.interleaving import Beside, Ended, Writer, before, is_fence, outcome, run
 
 ALL = Call(project.FREE, D1, D3)
-EVERY = [pytest.param(7), pytest.param(1, marks=pytest.mark.slow)]
+EVERY = [pytest.param(3), pytest.param(1, marks=pytest.mark.slow)]
+"""At which statements somebody writes: every n-th from the begin of the publish on, and a fifth as many before it."""
 LIVE = 4242
 Make = Callable[..., Shared]
 
@@ -70,10 +71,10 @@ def statements_of(make: Make, key: str) -> list[str]:
 
 
 def places(make: Make, key: str, every: int) -> list[int]:
-    """Return the statements to write at: each of the publish, or every n-th."""
+    """Return the statements to write at."""
     texts = statements_of(make, key)
-    begins = fence_of(texts)
-    return [place for place in range(1, len(texts)) if place % every == 0 or (begins - 1 <= place and place % 2)]
+    begins = fence_of(texts) - 1
+    return [*range(1, begins, 1 if every == 1 else 5 * every), *range(begins, len(texts), every)]
 
 
 def held_to(shared: Shared, name: str, ended: Ended, writer: Writer) -> None:
@@ -116,7 +117,7 @@ def test_a_write_at_every_statement(shared: Make, name: str, key: str, every: in
 def test_a_transaction_that_is_open_meanwhile(shared: Make, name: str, word: str, every: int) -> None:
     """The write comes before one statement, and its commit or roll-back before a later one, or after the run."""
     chosen = places(shared, "", every)
-    ends = [*chosen[:: max(1, every // 2)], 10_000]
+    ends = [*chosen, 10_000]
     pairs = zip(chosen, itertools.cycle(ends)) if every > 1 else itertools.product(chosen, ends)
     for place, end in ((place, end) for place, end in pairs if place < end):
         made = shared()
@@ -133,12 +134,13 @@ def test_a_transaction_that_is_open_meanwhile(shared: Make, name: str, word: str
             assert not found(made, name).in_kept
 
 
-def test_an_insert_around_the_commit_is_told(shared: Make) -> None:
+@pytest.mark.parametrize("every", EVERY)
+def test_an_insert_around_the_commit_is_told(shared: Make, every: int) -> None:
     """Before the snapshot of the publish it is a moved base; from there to the last look it has slipped in."""
     texts = statements_of(shared, "")
     begins = fence_of(texts)
     told = {}
-    for place in range(begins - 1, len(texts)):
+    for place in range(begins - 1, len(texts), every):
         made = shared()
         writer = Writer(made.connection.cursor())
         with pytest.MonkeyPatch.context() as patch:
@@ -177,8 +179,8 @@ def test_a_writer_that_stays_is_waited_for_as_long_as_the_contract_says(shared: 
 
 def test_a_publish_that_stays_is_waited_for_as_long_as_the_contract_says(shared: Make) -> None:
     """The first run stands still after its fence; the second gives up, and the first still publishes."""
-    made = shared(wait="300ms")
     after_fence = 1 + fence_of(statements_of(shared, ""))
+    made = shared(wait="300ms")
     second = Beside(made.project, ALL)
     with pytest.MonkeyPatch.context() as patch:
         before(patch, {after_fence: lambda: second.finish()})

@@ -24,7 +24,7 @@ from tests.races.interleaving import Beside, Ended, Seen, before, is_fence, outc
 
 ALL = Call(project.FREE, D1, D3)
 EACH = Call(project.FREE, D1, D3, per_slice=True)
-EVERY = [pytest.param(9), pytest.param(1, marks=pytest.mark.slow)]
+EVERY = [pytest.param(19), pytest.param(1, marks=pytest.mark.slow)]
 """At which statements the other run begins: around the fence, each commit, and every n-th of the others; or at all."""
 
 Make = Callable[..., Shared]

@@ -87,4 +87,8 @@ def adopt(connection: Any, shown: str) -> DuckDB:
         found = f"{type(connection).__name__} is not an open DuckDB connection"
         after = "reslice.open(path, connection=duckdb.connect(…))"
         raise misused(shown, Failure("connection", "connection=", (found,), after))
-    return DuckDB(connection.cursor(), shown=shown, path=None)
+    try:
+        return DuckDB(connection.cursor(), shown=shown, path=None)
+    except duckdb.Error as error:
+        found, after = str(error).splitlines()[0], "pass an open connection"
+        raise misused(shown, Failure("connection", "connection=", (found,), after)) from error
