@@ -119,6 +119,7 @@ KINDS_NEXT: dict[str, str] = {
     "target_referenced": "Drop the foreign key: deleting and inserting a row that others point at would break it.",
     "target_rights": "Run as a user who may write the file and its folder.",
     "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
+    "functions_replaced": "Drop the macro: with it, different rows could have equal fingerprints.",
     "ledger_foreign": "Choose another schema for the ledger: `ledger: {schema: reslice_ledger}`.",
     "method_unsupported": "Use `method: replace_slice`.",
     "source_column": (

@@ -28,42 +28,75 @@ if TYPE_CHECKING:
     from reslice.project import Project, TargetHandle
     from reslice.project import open_project as open
     from reslice.ranges import Range, Scope
-    from reslice.values import Diff, Fingerprint, LedgerRun, Run
+    from reslice.report_json import as_json
+    from reslice.values import (
+        Approved,
+        Check,
+        Checked,
+        ControlLine,
+        Counts,
+        Diff,
+        Fingerprint,
+        GroupDiff,
+        Guard,
+        LedgerRun,
+        Outcome,
+        Published,
+        Request,
+        Run,
+        SliceDiff,
+        Staged,
+        Total,
+    )
 
 __all__ = [
+    "Approved",
+    "Check",
+    "Checked",
     "Contract",
+    "ControlLine",
+    "Counts",
     "Diff",
     "Fingerprint",
+    "GroupDiff",
+    "Guard",
     "Interrupted",
     "LedgerRun",
     "Misused",
+    "Outcome",
     "OutcomeUnknown",
     "PartlyPublished",
     "PlanFile",
     "Project",
+    "Published",
     "Range",
     "Refused",
+    "Request",
     "ResliceError",
     "Retryable",
     "Run",
     "Scope",
+    "SliceDiff",
+    "Staged",
     "Stopped",
     "TargetHandle",
+    "Total",
+    "as_json",
     "open",
 ]
 
 _WHERE = {
     "Contract": "contract",
-    "Diff": "values",
-    "Fingerprint": "values",
-    "LedgerRun": "values",
-    "Run": "values",
     "PlanFile": "plan_file",
     "Project": "project",
-    "TargetHandle": "project",
     "Range": "ranges",
     "Scope": "ranges",
+    "TargetHandle": "project",
+    "as_json": "report_json",
 }
+_ERRORS = frozenset(
+    {"Interrupted", "Misused", "OutcomeUnknown", "PartlyPublished", "Refused", "ResliceError", "Retryable", "Stopped"}
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -72,5 +105,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'reslice' has no attribute {name!r}")
-    module = importlib.import_module(f"reslice.{'project' if name == 'open' else _WHERE.get(name, 'errors')}")
-    return getattr(module, "open_project" if name == "open" else name)
+    if name == "open":
+        return importlib.import_module("reslice.project").open_project
+    where = _WHERE.get(name, "errors" if name in _ERRORS else "values")
+    return getattr(importlib.import_module(f"reslice.{where}"), name)

@@ -5,7 +5,7 @@ This module is the only maker of an Approved, and only an Approved can be publis
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 
@@ -28,21 +28,23 @@ def slices_to_write(diff: Diff, *, rewrite: bool) -> tuple[SliceDiff, ...]:
 def approve(contract: Contract, diff: Diff, guards: tuple[Guard, ...], run_id: str, *, rewrite: bool) -> Approved:
     """Return the diff as approved: no guard stops it, or a person has consented.
 
-    Raises Stopped with every guard that stops, and with the commands to look and to consent.
+    Raises Stopped with every guard that stops, and with the command to look; `error.consent` is the one to consent.
     """
     stopping = [guard for guard in guards if guard.stops]
     if not stopping:
         return Approved(diff, guards, slices_to_write(diff, rewrite=rewrite))
-    after = f"look with  reslice show {run_id} --diff ; if it is right,  reslice run --approve {run_id}"
+    after = f"reslice show {run_id} --diff"
     failures = [Failure(guard.name, guard.asked, (guard.found,), after) for guard in stopping]
     about = f"{contract.name} for {diff.scope.text}, {diff.scope.words}"
-    raise Stopped(about, failures, unchanged=f"{contract.table} is as it was; nothing was written")
+    stopped = Stopped(about, failures, unchanged=f"{contract.table} is as it was; nothing was written")
+    stopped.consent = f"reslice run --approve {run_id}"
+    raise stopped
 
 
 def judge(
-    contract: Contract, diff: Diff, now: datetime, consents: Iterable[Consent], *, approves: bool
+    contract: Contract, diff: Diff, now: datetime, consents: Iterable[Consent], *, approves: Collection[str]
 ) -> tuple[Guard, ...]:
-    """Return what every guard of the contract sees; `approves` consents to all of them for this exact diff.
+    """Return what every guard of the contract sees; `approves` names those a person has approved with this exact diff.
 
     `now` is the database's clock.
     """
@@ -57,10 +59,12 @@ def judge(
     return tuple(_consented(guard, consented, approves=approves) for guard in seen)
 
 
-def _consented(guard: Guard, consents: tuple[Consent, ...], *, approves: bool) -> Guard:
+def _consented(guard: Guard, consents: tuple[Consent, ...], *, approves: Collection[str]) -> Guard:
     named = {label for consent in consents if consent.guard == guard.name for label in consent.slices}
     whole = any(consent.guard == guard.name and not consent.slices for consent in consents)
-    is_consented = guard.fired and (approves or whole or (bool(guard.slices) and set(guard.slices) <= named))
+    is_consented = guard.fired and (
+        guard.name in approves or whole or (bool(guard.slices) and set(guard.slices) <= named)
+    )
     return Guard(guard.name, guard.action, guard.fired, guard.found, guard.asked, guard.slices, is_consented)
 
 

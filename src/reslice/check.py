@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from reslice.contract import Contract
 from reslice.engines.base import Engine
-from reslice.errors import Failure, Refused
+from reslice.errors import Failure, Refused, ResliceError
 from reslice.values import Check, Checked, ControlLine, Findings, Problem, Staged
 
 
@@ -23,6 +23,11 @@ def check(engine: Engine, staged: Staged) -> Checked:
         about = f"{contract.name} for {staged.scope.text}, {staged.scope.words}"
         raise Refused(about, failures, unchanged=f"{contract.table} is as it was; nothing was written")
     return Checked(staged, findings.rows, _held(contract, findings), findings.controls, _warnings(findings))
+
+
+def failed_checks(error: ResliceError) -> tuple[Check, ...]:
+    """Return the rules that an error says were broken, as checks that did not hold."""
+    return tuple(Check(each.kind, False, "; ".join(each.found), stops=True) for each in error.failures)
 
 
 def _held(contract: Contract, findings: Findings) -> tuple[Check, ...]:

@@ -7,9 +7,11 @@ always said in four parts, and never as a traceback. Nothing heavy is imported u
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -51,20 +53,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code. Whatever happens, it is said in words."""
     _hold_streams()
     given = [*(sys.argv[1:] if arguments is None else arguments)]
-    session = Session(is_json="--json" in given)
-    started_in = os.getcwd()
+    session = Session(is_json="--json" in given, typed=shlex.join(["reslice", *given]))
+    started_in = "."
     if arguments is None:
         _listen(session)
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins costs more than a contract
     try:
+        started_in = _here()
         return _dispatch(given, session)
     except Exception as error:  # The one place: an error that nobody foresaw is told as what it is.
         return session.fail(cli_bug.internal_error(error), command=session.command)
     finally:
-        os.chdir(started_in)
+        with suppress(OSError):  # the folder may be gone by now
+            os.chdir(started_in)
         if arguments is None and session.is_over:
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
+
+
+def _here() -> str:
+    """Return the folder the command works in; "." where it is gone, which whoever needs a file then says."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return "."
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from reslice.errors import Interrupted, ResliceError
+from reslice.errors import SAME_AGAIN, Interrupted, ResliceError, Stopped
 from reslice.layout import escaped, fitted, placed
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """One command. `place` leads to the project in commands we print; `code` is set as soon as the outcome is known.
+    """One command; `typed` is how it was given.
 
-    `is_over` is true from the moment the work has ended: a signal cannot undo it any more.
+    `place` leads to the project in commands we print, and `code` is set as soon as the outcome is known. `is_over` is
+    true from the moment the work has ended: a signal cannot undo it any more.
     """
 
     is_json: bool = False
@@ -31,6 +32,7 @@ class Session:
     place: str = ""
     config: str = "reslice.yml"
     code: int | None = None
+    typed: str = "reslice"
     signal_number: int = 0
     is_over: bool = False
 
@@ -85,7 +87,7 @@ class Session:
         if self.is_json:
             from reslice.report_json import error_json
 
-            self.say_json(error_json(command, error, place=self.place, code=self.code))
+            self.say_json(error_json(command, error, way_on=self._way_on(error), place=self.place, code=self.code))
             return self.code
         from reslice.report_error import error_text
 
@@ -94,8 +96,17 @@ class Session:
                 emit(f"warning: {escaped(text)}", sys.stderr)
             for text in error.run.notes:
                 emit(f"note: {escaped(text)}", sys.stderr)
-        emit(error_text(error, next=placed(error.next, self.place)), sys.stderr)
+        consent = placed(error.consent, self.place) if isinstance(error, Stopped) else ""
+        emit(error_text(error, next=self._way_on(error), consent=consent), sys.stderr)
         return self.code
+
+    def _way_on(self, error: ResliceError) -> str:
+        """Return a command that works when pasted: the error's own, or what was typed, after what has to be done."""
+        if error.next.startswith("reslice "):
+            return placed(error.next, self.place)
+        if error.next in ("", SAME_AGAIN):
+            return self.typed
+        return f"{error.next}, then  {self.typed}"
 
     def _exit_code(self, error: ResliceError) -> int:
         """Return the error's exit code; a command that SIGTERM ended says so."""

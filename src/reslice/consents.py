@@ -34,9 +34,8 @@ def _consent(text: str, contract: Contract, scope: Scope) -> Consent:
     if found["slices"] is None:
         if guard != "empty_slice":
             return Consent(guard)
-        options = [f"--allow empty_slice={scope.label(scope.hull.start)}", REASON]
-        asked = "the slice that may become empty, by name"
-        raise _misused(contract, scope, f"--allow {text}", asked, "no slice is named", options)
+        asked = "the slice that may become empty, by name: --allow empty_slice=SLICE"
+        raise _misused(contract, scope, f"--allow {text}", asked, "no slice is named", [])
     named = ranges.parse(found["slices"], contract.slice)
     return Consent(guard, tuple(named.label(moment) for moment in named.slices()))
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from reslice.values import Run
 
 
+SAME_AGAIN = "run the same command again"
+"""The way on where nothing has to be done first; the command line says which command that is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One thing that is wrong: the rule asked for, what was found, and the way on.
@@ -75,10 +79,14 @@ class Refused(ResliceError):
 
 
 class Stopped(ResliceError):
-    """A guard wants a person to look, and then to consent. Nothing was written."""
+    """A guard wants a person to look, and then to consent. Nothing was written.
+
+    `consent` is the command that publishes exactly what was stopped, for a person who has looked.
+    """
 
     word = "stopped"
     exit_code = 3
+    consent: str = ""
 
 
 class Retryable(ResliceError):
@@ -109,6 +117,7 @@ class Interrupted(ResliceError):
 
     word = "interrupted"
     exit_code = 130
+    retry = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,8 @@ KINDS: dict[str, Kind] = {
     "source_column": Kind(Refused, "the source returns a column the contract does not name, or lacks one it names"),
     "source_type": Kind(Refused, "a column of the source has another kind of type than the target's column"),
     "lossy_value": Kind(Refused, "a staged value does not survive the cast to the target's type"),
-    "ledger_foreign": Kind(Refused, "the ledger's schema holds a table of that name that reslice did not make"),
+    "ledger_foreign": Kind(Refused, "the ledger's schema holds tables not ours, or another ledger guards the table"),
+    "functions_replaced": Kind(Refused, "a macro of the database replaces a function that fingerprints are made with"),
     "key_repeated": Kind(Refused, "several staged rows share one grain key"),
     "key_null": Kind(Refused, "a grain column is NULL where the contract forbids it"),
     "slice_null": Kind(Refused, "the slice column is NULL in staged rows"),

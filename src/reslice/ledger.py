@@ -17,7 +17,6 @@ from typing import Any
 
 from reslice.engines.session import Session
 from reslice.engines.sql import quote
-from reslice.errors import Failure, Misused
 from reslice.ranges import Range, Scope
 from reslice.values import (
     Change,
@@ -28,8 +27,10 @@ from reslice.values import (
     Fill,
     Fingerprint,
     GroupDiff,
+    Guard,
     LedgerRun,
     LedgerSlice,
+    Number,
     Opened,
     Request,
     Run,
@@ -169,8 +170,6 @@ FENCES = LedgerTable(
 
 TABLES = (RUNS, RUN_SLICES, RUN_GROUPS, FENCES)
 
-KEPT_MEANING = "kept_…: the rows that publishes replaced, typed, one table per set of target columns, with their run"
-
 
 def place(catalog: str, schema: str) -> str:
     """Return the qualified, quoted name of a ledger's schema."""
@@ -291,10 +290,13 @@ def close(session: Session, where: str, run_id: str, run: Run, state: State, mor
 
 def _record(run: Run) -> dict[str, Any]:
     """Return the columns of `runs` that a Run fills."""
+    first, last = span(run.scope.hull)
     values: dict[str, Any] = {
-        "checks": _dump(
-            [*map(asdict, run.checks), *({"name": g.name, "ok": not g.fired, "found": g.found} for g in run.guards)]
-        ),
+        "range_text": run.scope.text,
+        "range_first": first,
+        "range_last": last,
+        "slices": run.scope.count,
+        "checks": _dump([*map(asdict, run.checks), *map(_guard_values, run.guards)]),
         "controls": _dump([asdict(line) for line in run.controls]),
         "warnings": _dump(list(run.warnings)),
         "affected": _dump(list(run.affected)),
@@ -322,6 +324,12 @@ def _record(run: Run) -> dict[str, Any]:
     return values
 
 
+def _guard_values(guard: Guard) -> dict[str, Any]:
+    """Return what a guard saw as a check; `stops` and `consented` are told apart for good."""
+    check = Check(guard.name, not guard.fired, guard.found, consented=guard.consented, stops=guard.stops)
+    return asdict(check)
+
+
 def count_published(session: Session, where: str, run_id: str) -> int:
     """Return how many slices of a run the ledger has as published."""
     rows = session.execute(
@@ -332,13 +340,14 @@ def count_published(session: Session, where: str, run_id: str) -> int:
 
 def error_values(error: Any) -> dict[str, Any]:
     """Return the four parts of an error, and its kind, as JSON-ready values."""
-    found = [line for failure in error.failures for line in failure.found]
+    first = error.failures[0]
     return {
         "kind": error.kind,
-        "asked": error.failures[0].asked,
-        "found": found,
+        "asked": first.asked,
+        "found": list(first.found),
         "unchanged": error.unchanged,
         "next": error.next,
+        "failures": [asdict(failure) for failure in error.failures],
     }
 
 
@@ -560,14 +569,6 @@ def _ledger_slice(row: Sequence[Any]) -> LedgerSlice:
     )
 
 
-def unknown_run(reference: str, matches: Sequence[LedgerRun]) -> Misused:
-    """Return the error that says which runs a reference matched, or that it matched none."""
-    found = f"{len(matches)} runs match: {', '.join(run.id for run in matches)}" if matches else "no run matches it"
-    asked = "a RUN is an id such as r-0042, the unique beginning of one, last, or last~1"
-    failure = Failure("run_unknown", asked, (f"{reference}: {found}",), "reslice history")
-    return Misused(f"the run {reference}", [failure], unchanged="nothing was read or written")
-
-
 def _select(session: Session, where: str, rest: str, parameters: Mapping[str, Any]) -> list[LedgerRun]:
     names = [column.name for column in RUNS.columns]
     shown = [
@@ -598,20 +599,31 @@ def _ledger_run(row: Mapping[str, Any]) -> LedgerRun:
             "requested_at": requested,
             "finished_at": _instant(row["finished_at"]),
             "counts": counts,
-            "totals": {name: Total(**total) for name, total in (_load(row["totals"]) or {}).items()},
+            "totals": {name: _total(total) for name, total in (_load(row["totals"]) or {}).items()},
             "columns": tuple(_load(row["fingerprint_columns"]) or ()),
             "groups_left_out": row["groups_left_out"] or 0,
             "consents": tuple(Consent(each["guard"], tuple(each["slices"])) for each in _load(row["consents"]) or ()),
             "checks": tuple(Check(**each) for each in _load(row["checks"]) or ()),
-            "controls": tuple(
-                ControlLine(**(each | {"slices_differing": tuple(each["slices_differing"])}))
-                for each in _load(row["controls"]) or ()
-            ),
+            "controls": tuple(_control_line(each) for each in _load(row["controls"]) or ()),
             "warnings": tuple(_load(row["warnings"]) or ()),
             "error": _load(row["error"]),
             "sql": tuple(_load(row["sql"]) or ()),
         }
     )
+
+
+def _total(values: Mapping[str, Any]) -> Total:
+    return Total(_number(values["before"]), _number(values["after"]))
+
+
+def _control_line(values: Mapping[str, Any]) -> ControlLine:
+    numbers = {name: _number(values[name]) for name in ("control", "target")}
+    return ControlLine(**(dict(values) | numbers | {"slices_differing": tuple(values["slices_differing"])}))
+
+
+def _number(value: int | str | None) -> Number | None:
+    """Read a number back: integers are JSON numbers, decimals are text."""
+    return Decimal(value) if isinstance(value, str) else value
 
 
 def _utc(expression: str) -> str:
@@ -629,7 +641,7 @@ def _dump(value: Any) -> str:
 def _plain(value: Any) -> Any:
     """Decimals become text, so that no reader turns money into a float."""
     if isinstance(value, Decimal):
-        return str(value)
+        return format(value, "f")
     raise AssertionError(f"{type(value).__name__} has no place in the ledger")
 
 

@@ -46,6 +46,15 @@ class PlanFile:
     tool_version: str
     created_at: datetime
 
+    @classmethod
+    def read(cls, path: str | Path) -> PlanFile:
+        """Return the plan of a file; Misused[plan_unreadable] when reslice did not write it."""
+        return read(Path(path))
+
+    def write(self, path: str | Path) -> None:
+        """Make `path` hold the plan, wholly or not at all; Misused[usage] when something else is there."""
+        write(Path(path), self)
+
 
 def of(run: Run, contract: Contract, *, created_at: datetime | None = None) -> PlanFile:
     """Return the plan file of a plan that compared something; it is dated now unless told otherwise."""

@@ -1,7 +1,7 @@
 """Work in a second thread, while this one listens for signals and tells a terminal how far the work is.
 
 Ctrl-C and SIGTERM ask the work to stop, once; it rolls back and ends by itself, and is always waited for. A second
-Ctrl-C changes nothing. Without a terminal nothing is told.
+Ctrl-C changes nothing. Without a terminal nothing is told but that it waits, and for whom.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ class Worker:
     _started: float = field(default_factory=time.monotonic)
 
     def on_step(self, step: str) -> None:
-        """Remember what the work does now."""
+        """Remember what the work does now. Without a terminal only that it waits is told, once."""
+        is_news = step.startswith("waiting") and not self.step.startswith("waiting")
+        if is_news and self.stream is not None and not self.stream.isatty():
+            self.stream.write(f"{step}\n")
+            self.stream.flush()
         self.step = step
 
     def call(self, work: Callable[[], Value]) -> Value:

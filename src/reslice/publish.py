@@ -44,7 +44,7 @@ def publish_whole(job: Job, run: Run) -> Run:
         rewritten=not approved.diff.differing,
         rows_after=approved.diff.staged.rows,
         after=approved.diff.staged,
-        sql=job.engine.publish_statements(staged, approved.rewrite),
+        sql=job.engine.publish_statements(staged, approved.rewrite, approved.diff),
         slices_done=tuple(each.label for each in approved.rewrite),
     )
     published = job.engine.publish(staged, approved, approved.rewrite, job.opened, replace(done, slices_done=()))
@@ -99,8 +99,13 @@ def _with_done(job: Job, run: Run, done: list[SliceDiff]) -> Run:
         after=after,
         slices_done=tuple(each.label for each in done),
         per_slice=True,
-        sql=job.engine.publish_statements(job.staged, tuple(done[:1])),
+        sql=(*job.engine.publish_statements(job.staged, tuple(done[:1]), None), *_and_so_on(done)),
     )
+
+
+def _and_so_on(done: list[SliceDiff]) -> tuple[str, ...]:
+    """Say what is not written out: the same commit, for each slice after the first."""
+    return (f"-- the same commit for each of {len(done) - 1} more slices, to {done[-1].label}",) if done[1:] else ()
 
 
 def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error: ResliceError) -> PartlyPublished:

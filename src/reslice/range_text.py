@@ -89,7 +89,7 @@ def read_range(text: str, slice: SliceColumn) -> Bounds:
         raise _unreadable(about, [f"{_shown(text)} is no range"], _EXPECTED)
     try:
         start, end = _read_both(about, (parts[0], parts[-1]), slice, _EXPECTED)
-        first, last = _resolve(about, (start, _start), (end, _end), slice)
+        first, last = _resolve(about, (start, _start), (end, _end), slice, _cover)
         if first > last:
             raise _reversed(about, f"{start.text} is after {end.text}", _text(_cover(end, start, slice), slice))
     except OverflowError as error:
@@ -109,7 +109,7 @@ def read_interval(start: str, end: str, slice: SliceColumn) -> Bounds:
         odd = [each.text for each in (left, right) if isinstance(each, _Days) and not _DAY.fullmatch(each.text)]
         if odd:
             raise _unreadable(about, [f"{text} is neither a date nor a time" for text in odd], _EXPECTED_INTERVAL)
-        first, beyond = _resolve(about, (left, _boundary), (right, _boundary), slice)
+        first, beyond = _resolve(about, (left, _boundary), (right, _boundary), slice, _cover_interval)
         if first >= beyond:
             raise _reversed_interval(about, (first, beyond), slice)
         return first, _slice_before(beyond, slice)
@@ -213,9 +213,12 @@ def _valid(make: Callable[[], Value], reason: str) -> Value:
 
 
 _Side = Callable[[_Bound, SliceColumn], Moment]
+_Covering = Callable[[_Bound, _Bound, SliceColumn], Bounds]
 
 
-def _resolve(about: str, start: tuple[_Bound, _Side], end: tuple[_Bound, _Side], slice: SliceColumn) -> Bounds:
+def _resolve(
+    about: str, start: tuple[_Bound, _Side], end: tuple[_Bound, _Side], slice: SliceColumn, cover: _Covering
+) -> Bounds:
     """Return both bounds as slices; Refused names every bound that is no boundary, and the range that holds both."""
     found: list[str] = []
     resolved: list[Moment] = []
@@ -225,7 +228,7 @@ def _resolve(about: str, start: tuple[_Bound, _Side], end: tuple[_Bound, _Side],
         except _OffUnitError as error:
             found.append(str(error))
     if found:
-        raise _off_unit(about, found, slice, _text(_cover(start[0], end[0], slice), slice))
+        raise _off_unit(about, found, slice, _text(cover(start[0], end[0], slice), slice))
     return resolved[0], resolved[1]
 
 
@@ -310,6 +313,16 @@ def _cover(start: _Bound, end: _Bound, slice: SliceColumn) -> Bounds:
     """Return the slices that hold the beginning of one bound and the end of the other, in order."""
     low, high = sorted((_holding(start, slice, is_end=False), _holding(end, slice, is_end=True)))
     return low, high
+
+
+def _cover_interval(start: _Bound, end: _Bound, slice: SliceColumn) -> Bounds:
+    """Return the slices that hold what lies between two bounds of which the second is not included."""
+    try:
+        high = _slice_before(_boundary(end, slice), slice)
+    except _OffUnitError:
+        high = _holding(end, slice, is_end=True)
+    low = _holding(start, slice, is_end=False)
+    return min(low, high), max(low, high)
 
 
 def _holding(bound: _Bound, slice: SliceColumn, *, is_end: bool) -> Moment:

@@ -7,26 +7,29 @@
       unchanged:  daily_orders is as run r-0041 left it; nothing was written
       next:       reslice plan daily_orders 2026-01-02
 
-Several failures each have their own asked and found; there is one unchanged and one next.
+Several failures each have their own asked and found; there is one unchanged and one next. Under a stop
+stands one line more: the command that consents, for a person who has looked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reslice.errors import Failure, ResliceError
+from reslice.errors import Failure, ResliceError, Stopped
 from reslice.layout import escaped
 
 _LABEL_WIDTH = 12
 
 
-def error_text(error: ResliceError, *, next: str | None = None) -> str:
+def error_text(error: ResliceError, *, next: str | None = None, consent: str = "") -> str:
     """Return the four parts of an error. `next` replaces the error's own way on, which is otherwise used."""
     way_on = error.next if next is None else next
     lines = [f"{error.word}[{_kinds(error.failures)}]: {escaped(error.about)}"]
     for failure in error.failures:
         lines += part("asked", [failure.asked]) + part("found", failure.found)
     lines += part("unchanged", [error.unchanged]) + part("next", way_on.split("\n"))
+    if isinstance(error, Stopped):
+        lines += part("if right", [consent or error.consent])
     return "\n".join(lines)
 
 

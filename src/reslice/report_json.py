@@ -87,8 +87,13 @@ def as_json(run: Run, *, place: str = "", way_on: str | None = None, code: int |
     }
 
 
-def error_json(command: str, error: ResliceError, *, place: str = "", code: int | None = None) -> dict[str, Any]:
-    """Return an error as the JSON of its command: with the run as far as it got, or with every field empty."""
+def error_json(
+    command: str, error: ResliceError, *, way_on: str | None = None, place: str = "", code: int | None = None
+) -> dict[str, Any]:
+    """Return an error as the JSON of its command: with the run as far as it got, or with every field empty.
+
+    `way_on` replaces the error's own next, which is otherwise used.
+    """
     fields: dict[str, Any] = {"schema": f"reslice/{command}/1"}
     if command in ("plan", "run", "verify"):
         fields |= _empty_run(command, error)
@@ -98,7 +103,8 @@ def error_json(command: str, error: ResliceError, *, place: str = "", code: int 
         fields |= {"run": None, "slices": [], "groups": []}
     if error.run is not None and command == error.run.command:
         fields |= as_json(error.run, place=place) | _outcome_fields(error.run, error)
-    fields |= {"error": error_value(error, place=place), "next": placed(error.next, place)}
+    after = placed(error.next, place) if way_on is None else way_on
+    fields |= {"error": error_value(error, place=place) | {"next": after}, "next": after}
     return fields | {"exit_code": error.exit_code if code is None else code}
 
 
@@ -111,6 +117,7 @@ def error_value(error: ResliceError, *, place: str = "") -> dict[str, Any]:
         "found": [*first.found],
         "unchanged": error.unchanged,
         "next": placed(error.next, place),
+        "consent": placed(error.consent, place) if isinstance(error, Stopped) else "",
         "failures": [_failure_value(failure, place) for failure in error.failures],
     }
 
@@ -292,7 +299,13 @@ def _group_value(group: GroupDiff) -> dict[str, Any]:
 
 
 def _check_value(check: Check) -> dict[str, Any]:
-    return {"name": check.name, "ok": check.ok, "found": check.found, "consented": False, "stops": not check.ok}
+    return {
+        "name": check.name,
+        "ok": check.ok,
+        "found": check.found,
+        "consented": check.consented,
+        "stops": check.stops,
+    }
 
 
 def _guard_value(guard: Guard) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from reslice.approve import approve, judge, slices_to_write
-from reslice.check import check
+from reslice.check import check, failed_checks
 from reslice.commands import command
 from reslice.compare import compare, warnings
 from reslice.contract import Contract
@@ -31,7 +30,6 @@ from reslice.publish import Job, publish_each, publish_whole
 from reslice.ranges import Scope
 from reslice.stage import refuse_without_rights, stage
 from reslice.values import (
-    Check,
     Diff,
     Fingerprint,
     Opened,
@@ -55,6 +53,8 @@ class Approval:
     base: Fingerprint
     staged: Fingerprint
     columns: tuple[str, ...]
+    guards: frozenset[str]
+    """The guards that had fired: approving the diff consents to these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +70,20 @@ class Options:
 def plan(engine: Engine, contract: Contract, scope: Scope, options: Options, on_step: OnStep) -> Run:
     """Return what a run would change. Nothing is written; a broken contract is raised, a guard is shown."""
     began = time.monotonic()
-    target = engine.target(contract)
-    scope, affected = _widened(engine, contract, target, scope, options)
-    run = Run("plan", contract.name, target.resolved, scope, Outcome.PLANNED, method=contract.method)
-    run = replace(run, controls_declared=contract.controls is not None, affected=affected)
-    run = replace(run, warnings=_affected_warning(affected))
-    progress = _Progress(run)
+    progress = _Progress(_blank("plan", contract, scope, Outcome.PLANNED))
     try:
+        target = engine.target(contract)
+        progress.run = replace(progress.run, table=target.resolved)
+        _widen(engine, contract, target, options, progress)
         staged, diff = _staged_and_compared(engine, contract, target, None, progress, on_step)
-        guards = judge(contract, diff, engine.now(), (), approves=False)
+        guards = judge(contract, diff, engine.now(), (), approves=frozenset())
     except ResliceError as error:
-        raise _with_run(error, progress.run, began) from None
+        raise _with_run(error, progress.run, began) from error.__cause__
     written = slices_to_write(diff, rewrite=options.rewrite)
     return replace(
         progress.run,
         guards=guards,
-        sql=engine.publish_statements(staged, written),
+        sql=engine.publish_statements(staged, written, diff),
         seconds=time.monotonic() - began,
     )
 
@@ -97,32 +95,29 @@ def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> 
     """
     began = time.monotonic()
     contract = request.contract
-    target = engine.target(contract)
-    refuse_without_rights(contract, target)
-    scope, affected = _widened(engine, contract, target, request.scope, options)
-    request = replace(request, scope=scope)
-    opened = engine.open_run(request, target)
-    answer = Run(
-        "run",
-        contract.name,
-        target.resolved,
-        scope,
-        Outcome.FAILED,
-        id=opened.id,
-        method=contract.method,
-        controls_declared=contract.controls is not None,
-        affected=affected,
-        warnings=(*_affected_warning(affected), *_downstream_warning(contract)),
-        notes=opened.abandoned,
-    )
-    progress = _Progress(answer)
+    progress = _Progress(_blank("run", contract, request.scope, Outcome.FAILED))
     try:
+        target = engine.target(contract)
+        progress.run = replace(progress.run, table=target.resolved)
+        refuse_without_rights(contract, target)
+        opened = engine.open_run(request, target)
+    except ResliceError as error:
+        raise _with_run(error, progress.run, began) from error.__cause__
+    progress.run = replace(progress.run, id=opened.id, notes=opened.abandoned, warnings=_downstream_warning(contract))
+    try:
+        _widen(engine, contract, target, options, progress)
         done = _run(engine, request, options, target, opened, progress, on_step)
     except ResliceError as error:
         failed = _with_run(error, progress.run, began)
         _close_failed(engine, progress, contract, target, opened, failed)
         raise failed from error.__cause__
     return replace(done, seconds=time.monotonic() - began)
+
+
+def _blank(word: str, contract: Contract, scope: Scope, outcome: Outcome) -> Run:
+    """Return an answer of which only the question is known."""
+    declared = contract.controls is not None
+    return Run(word, contract.name, contract.table, scope, outcome, method=contract.method, controls_declared=declared)
 
 
 @dataclass(slots=True)
@@ -145,7 +140,8 @@ def _run(
     contract = request.contract
     staged, diff = _staged_and_compared(engine, contract, target, opened, progress, on_step)
     already = options.approval is not None and _hold_to(contract, options.approval, diff)
-    guards = judge(contract, diff, engine.now(), request.consents, approves=options.approval is not None)
+    approves = options.approval.guards if options.approval else frozenset()
+    guards = judge(contract, diff, engine.now(), request.consents, approves=approves)
     progress.run = replace(progress.run, guards=guards)
     if already or not slices_to_write(diff, rewrite=options.rewrite):
         return _unchanged(engine, staged, opened, progress.run)
@@ -165,8 +161,7 @@ def _staged_and_compared(
     try:
         checked = check(engine, staged)
     except Refused as refused:
-        failed = tuple(Check(f.kind, False, "; ".join(f.found)) for f in refused.failures)
-        progress.run = replace(progress.run, checks=failed)
+        progress.run = replace(progress.run, checks=failed_checks(refused))
         raise
     progress.run = replace(
         progress.run,
@@ -215,21 +210,26 @@ def _hold_to(contract: Contract, approval: Approval, diff: Diff) -> bool:
     return False
 
 
-def _widened(
-    engine: Engine, contract: Contract, target: Target, scope: Scope, options: Options
-) -> tuple[Scope, tuple[str, ...]]:
-    """Return the scope with the slices the same corrections touch, or as it is with the labels of those it leaves."""
+def _widen(engine: Engine, contract: Contract, target: Target, options: Options, progress: _Progress) -> None:
+    """Take the slices along that the same corrections touch, or note which of them are left.
+
+    A run does so after it stands in the ledger: corrections are asked for since its request, so none falls between.
+    """
     if contract.affected is None:
         if options.with_affected:
             asked = "--with-affected adds the slices that the contract's affected query names"
             found = "the contract has no affected query"
-            failure = Failure("usage", asked, (found,), "add  affected: sql/affected.sql")
-            raise Misused(contract.name, [failure], unchanged="nothing was read or written")
-        return scope, ()
+            failure = Failure("usage", asked, (found,), "add  affected: sql/affected.sql  to the contract")
+            raise Misused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+        return
+    scope = progress.run.scope
     moments = engine.affected(contract, target, scope)
     if options.with_affected:
-        return scope.plus(moments), ()
-    return scope, tuple(scope.label(moment) for moment in moments)
+        progress.run = replace(progress.run, scope=scope.plus(moments))
+        return
+    labels = tuple(scope.label(moment) for moment in moments)
+    warned = (*_affected_warning(labels), *progress.run.warnings)
+    progress.run = replace(progress.run, affected=labels, warnings=warned)
 
 
 def _affected_warning(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -271,5 +271,9 @@ def _close_failed(
     if isinstance(error, OutcomeUnknown):
         return
     state = State.FAILED if isinstance(error, PartlyPublished) else STATES.get(run.outcome, State.FAILED)
-    with suppress(ResliceError):
+    try:
         engine.close_run(progress.staged, contract, target, opened, run, state)
+    except OutcomeUnknown:  # the ledger does not hold what was said to be published
+        raise
+    except ResliceError:
+        return

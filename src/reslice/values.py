@@ -233,11 +233,16 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule and whether it held. `name` is an error kind; `found` says what was seen either way."""
+    """One rule and whether it held. `name` is an error kind; `found` says what was seen either way.
+
+    A guard that is read from the ledger is a check as well: `consented` says that a person let it through.
+    """
 
     name: str
     ok: bool
     found: str
+    consented: bool = False
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,7 +501,9 @@ class LedgerRun:
     warnings: tuple[str, ...]
     error: Mapping[str, Any] | None
     sql: tuple[str, ...]
+    process: str = ""
     alive: bool = False
+    """Whether the connection that runs it is open in this process; no other process can have the file open."""
     slice_rows: tuple[LedgerSlice, ...] = ()
     groups: tuple[GroupDiff, ...] = ()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from reslice.check import check
+from reslice.check import check, failed_checks
 from reslice.compare import compare, warnings
 from reslice.contract import Contract
 from reslice.engines.base import Engine
@@ -46,7 +46,7 @@ def verify(engine: Engine, contract: Contract, scope: Scope, on_step: OnStep, *,
         done = _verified(engine, contract, target, run, on_step)
     except ResliceError as error:
         outcome = Outcome.REFUSED if isinstance(error, Refused) else Outcome.FAILED
-        failed = tuple(Check(f.kind, False, "; ".join(f.found)) for f in error.failures)
+        failed = failed_checks(error)
         error.run = replace(run, outcome=outcome, error=error, checks=failed, seconds=time.monotonic() - began)
         if opened is not None:
             state = State.REFUSED if outcome is Outcome.REFUSED else State.FAILED

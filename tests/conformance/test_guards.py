@@ -74,7 +74,8 @@ def test_a_guard_stops_until_it_is_allowed_with_a_reason(orders: Orders, guard: 
 def test_a_stopped_run_is_approved_by_its_id_and_publishes_exactly_that(orders: Orders, guard: str) -> None:
     after, _ = guarded(orders, guard)
     error = orders.stops(WHOLE, guard)
-    assert error.run is not None and f"reslice run --approve {error.run.id}" in error.next
+    assert error.run is not None and error.next == f"reslice show {error.run.id} --diff"
+    assert error.consent == f"reslice run --approve {error.run.id}"
 
     run = orders.run(approve=error.run.id)
 

@@ -263,7 +263,7 @@ STOPPED = Stopped(
             "empty_slice",
             "a slice that has rows may not become empty  (default; the contract has no line for it)",
             ("2026-01-01 would go from 2 groups to 0", "e.g. (2026-01-01, web) order_count 1, amount_cents 12000"),
-            "reslice run --approve r-0002",
+            "reslice show r-0002 --diff",
         )
     ],
     unchanged=UNTOUCHED,
@@ -271,6 +271,7 @@ STOPPED = Stopped(
         PLAN_WITH_GUARDS, command="run", id="r-0002", outcome=Outcome.STOPPED, rows_after=None, after=None, notes=()
     ),
 )
+STOPPED.consent = "reslice run --approve r-0002"
 REFUSED = Refused(
     ABOUT,
     [

@@ -117,8 +117,8 @@ def test_a_write_at_every_statement(shared: Make, name: str, key: str, every: in
 def test_a_transaction_that_is_open_meanwhile(shared: Make, name: str, word: str, every: int) -> None:
     """The write comes before one statement, and its commit or roll-back before a later one, or after the run."""
     chosen = places(shared, "", every)
-    ends = [*chosen, 10_000]
-    pairs = zip(chosen, itertools.cycle(ends)) if every > 1 else itertools.product(chosen, ends)
+    ends = itertools.cycle([chosen[-1], 10_000, *chosen[::2]])
+    pairs = zip(chosen, ends, strict=False) if every > 1 else itertools.product(chosen[::2], [*chosen[1::6], 10_000])
     for place, end in ((place, end) for place, end in pairs if place < end):
         made = shared()
         writer = Writer(made.connection.cursor())

@@ -49,7 +49,7 @@ def test_who_holds_the_file_is_named_and_waited_for(shared: Make) -> None:
 
     code, said = ended(start(folder, "--wait", "200ms"))
     assert code == 4
-    assert said.startswith("failed[database_busy]: ")
+    assert said.startswith(f"waiting: process {holder.pid} (") and "\nfailed[database_busy]: " in said
     assert f"process {holder.pid} " in said
 
     patient = start(folder, "--wait", "60s")

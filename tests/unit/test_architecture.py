@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # From the outside in. A module may import from its own layer and from those after it.
 LAYERS = [
-    ["cli", "cli_bug", "cli_commands", "cli_look", "cli_run", "cli_session", "progress", "retail"],
+    ["start", "cli", "cli_bug", "cli_commands", "cli_look", "cli_run", "cli_session", "progress", "retail"],
     ["report", "report_error", "report_json", "report_ledger", "next_command", "layout", "project", "plan_file"],
     ["run", "verify", "consents"],
     ["publish", "approve", "compare", "check", "stage"],

@@ -235,8 +235,11 @@ def test_a_stop_is_approved_with_the_command_it_prints(reslice: Reslice, shop: P
     assert (stop.code, stop.out) == (3, "")
     assert stop.err.startswith("stopped[empty_slice")
     assert rows(shop) == BEFORE
-    assert f"reslice -C {shop} run --approve r-0001" in stop.next
-    answer = reslice(*stop.next.rpartition(str(shop))[2].split())
+    look, consent = stop.err.splitlines()[-2:]
+    assert look == f"  next:       reslice -C {shop} show r-0001 --diff"
+    assert consent == f"  if right:   reslice -C {shop} run --approve r-0001"
+    assert reslice("show", "r-0001", "--diff").code == 0
+    answer = reslice("run", "--approve", "r-0001")
     assert answer.code == 0
     assert rows(shop) == BEFORE[:-1]
 

@@ -39,7 +39,7 @@ def test_interval(start: str, end: str, unit: Unit, zone: str, expected: str) ->
         ("2026-01-01", "2026-01-01", Unit.DAY, "range_reversed", "2026-01-01"),
         ("2026-01-03", "2026-01-01", Unit.DAY, "range_reversed", "2026-01-01..2026-01-02"),
         ("2026-01-01", "2026-01-02 12:00", Unit.DAY, "range_off_unit", "2026-01-01..2026-01-02"),
-        ("2026-01-01T00:00:00.1", "2026-01-02", Unit.DAY, "range_off_unit", "2026-01-01..2026-01-02"),
+        ("2026-01-01T00:00:00.1", "2026-01-02", Unit.DAY, "range_off_unit", "2026-01-01"),
         ("2026-01-01", "2026-01-31", Unit.MONTH, "range_off_unit", "2026-01"),
         ("2026-01-01", "", Unit.DAY, "range_open", "2026-01-01"),
         ("2026-01", "2026-02", Unit.DAY, "range_unreadable", ""),

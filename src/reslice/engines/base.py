@@ -86,7 +86,7 @@ class Engine(Protocol):
         `run` closes the ledger row in the same commit; None leaves it open for further slices.
         """
 
-    def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+    def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...], diff: Diff | None) -> tuple[str, ...]:
         """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace."""
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ class Engine(Protocol):
     def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
         """Return the newest runs of the ledger, newest first; none when there is no ledger."""
 
-    def find_run(self, ledger_schema: str, reference: str) -> LedgerRun:
-        """Return one run with its slices and groups; Misused[run_unknown] when none or several match."""
+    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
+        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
 
     def progress(self) -> float | None:
         """Return the percentage of the statement that runs now, None when it is not known. Any thread may ask."""

@@ -7,6 +7,7 @@ each has a fixed cost; examples are fetched only where something is wrong.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -103,11 +104,7 @@ def _rules(dialect: Dialect, staged: Staged) -> list[_Rule]:
 
 def _example(session: Session, staged: Staged, names: Names, rule: _Rule) -> str:
     """Return one row that breaks `rule`, in words; for rows outside the range also what they add up to."""
-    shown = [
-        f"CAST({session.dialect.shown(quote(column.name), column, None if column.family is not Family.FLOAT else 9)}"
-        " AS VARCHAR)"
-        for column in staged.source_columns
-    ]
+    shown = [f"CAST({quote(column.name)} AS VARCHAR)" for column in staged.source_columns]
     order = sql.column_list(column.name for column in staged.contract.grain)
     row = session.execute(
         f"SELECT {', '.join(shown)} FROM {names.source} WHERE {rule.condition} ORDER BY {order} LIMIT 1"
@@ -224,11 +221,17 @@ def _slice_counts(session: Session, scope: Scope, column: Column, names: Names) 
 def _groups(session: Session, staged: Staged, column: Column, names: Names) -> tuple[GroupDiff, ...]:
     """Fetch the groups that moved most, then put them in the order of slice and key."""
     contract, dialect = staged.contract, session.dialect
+    exact = frozenset(c.name for c in staged.target.columns if c.family in (Family.DECIMAL, Family.FLOAT))
+
+    def pair(name: str, value: str) -> tuple[str, str]:
+        """JSON numbers of a database are doubles where they have a fraction, so those go as text."""
+        return name, f"CAST({value} AS VARCHAR)" if name in exact else value
+
     key = dialect.json_object(
-        [(g.name, dialect.shown(quote(g.name), staged.target.column(g.name), None)) for g in contract.grain]
+        [pair(g.name, dialect.shown(quote(g.name), staged.target.column(g.name), None)) for g in contract.grain]
     )
-    before = dialect.json_object([(m.name, sql.before(m.name)) for m in contract.measures])
-    after = dialect.json_object([(m.name, sql.after(m.name)) for m in contract.measures])
+    before = dialect.json_object([pair(m.name, sql.before(m.name)) for m in contract.measures])
+    after = dialect.json_object([pair(m.name, sql.after(m.name)) for m in contract.measures])
     text = dialect.slice_text(sql.SLICE, column)
     order = f"{sql.SLICE}, {sql.column_list(column.name for column in contract.grain)}"
     rows = session.execute(
@@ -240,18 +243,18 @@ def _groups(session: Session, staged: Staged, column: Column, names: Names) -> t
         GroupDiff(
             Change(change),
             label_of(staged.scope, column, slice_text),
-            _values(key_text),
-            None if change == Change.ADDED else _values(before_text),
-            None if change == Change.REMOVED else _values(after_text),
+            _values(key_text, exact),
+            None if change == Change.ADDED else _values(before_text, exact),
+            None if change == Change.REMOVED else _values(after_text, exact),
             rows_before,
         )
         for change, slice_text, key_text, before_text, after_text, rows_before in rows
     )
 
 
-def _values(text: str) -> Mapping[str, Any]:
-    values: Mapping[str, Any] = json.loads(text, parse_float=Decimal)
-    return values
+def _values(text: str, exact: frozenset[str]) -> Mapping[str, Any]:
+    values = json.loads(text)
+    return {n: Decimal(value) if n in exact and value is not None else value for n, value in values.items()}
 
 
 def _totals(session: Session, staged: Staged, names: Names) -> dict[str, Total]:
@@ -291,15 +294,27 @@ def compare_stagings(session: Session, staged: Staged, first: Names, second: Nam
     return tuple(m.name for m, count in zip(contract.measures, row[1:], strict=True) if count)
 
 
+BEYOND_THE_CALENDAR = re.compile(r"-?infinity|.*\(BC\)|\d{5,}-.*")
+"""Dates that a database holds and no slice does."""
+
+
 def affected_moments(
     session: Session, contract: Contract, target: Target, body: str, values: Mapping[str, str]
 ) -> list[Moment]:
-    """Return the slices that the query `body` names in its first column, in order; NULLs belong to no slice."""
+    """Return the slices that the query `body` names in its first column, in order; NULLs belong to no slice.
+
+    Raises ValueError for a value that is no slice value; infinite dates and those beyond the years 1 to 9999 are none.
+    """
     column = sql.slice_column(contract, target)
     cast = session.dialect.try_cast("value", column)
-    start = session.dialect.slice_start(cast, column, contract.slice)
+    text = session.dialect.slice_text(session.dialect.slice_start(cast, column, contract.slice), column)
     rows = session.execute(
-        f"SELECT DISTINCT {session.dialect.slice_text(start, column)} FROM (\n{body}\n) AS query (value)", values
+        f"SELECT DISTINCT {text}, CAST(value AS VARCHAR) FROM (\n{body}\n) AS query (value) WHERE value IS NOT NULL",
+        values,
     )
-    unit, zone = contract.slice.unit, contract.slice.timezone
-    return sorted(moment_from_column(row[0], column.family.value, unit, zone) for row in rows if row[0] is not None)
+    found = {
+        moment_from_column(start or raw, column.family.value, contract.slice.unit, contract.slice.timezone)
+        for start, raw in rows
+        if not BEYOND_THE_CALENDAR.fullmatch(start or raw)
+    }
+    return sorted(found)

@@ -14,7 +14,7 @@ from reslice.engines.session import Session
 from reslice.engines.sql import Dialect, Names, Touch, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Range, Scope, moment_from_column
-from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
+from reslice.values import Fill, Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
 
 
 def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
@@ -91,13 +91,15 @@ class Publication:
         return f"SELECT {rows}{sums} FROM {table} WHERE {self.within(dialect, self.written)}"
 
     def keep(self, dialect: Dialect) -> str:
-        """Return the statement that keeps the rows about to be replaced; it takes the parameter `run_id`."""
-        columns = sql.column_list(ledger.kept_columns(self.staged.target))
-        return (
-            f"INSERT INTO {self.kept} ({quote(ledger.KEPT_RUN)}, {columns})\n"
-            f"SELECT $run_id, {columns} FROM {sql.target_name(self.staged.target)}"
-            f" WHERE {self.within(dialect, self.written)}"
-        )
+        """Return the statement that keeps the rows about to be replaced; it takes the parameter `run_id`.
+
+        It takes every column there is, so that one that was added since the target was looked at is an error.
+        """
+        target = self.staged.target
+        computed = [column.name for column in target.columns if column.fill is Fill.GENERATED]
+        every = f"* EXCLUDE ({sql.column_list(computed)})" if computed else "*"
+        condition = self.within(dialect, self.written)
+        return f"INSERT INTO {self.kept}\nSELECT $run_id, {every} FROM {sql.target_name(target)} WHERE {condition}"
 
     def touch(self, dialect: Dialect, touch: Touch) -> str:
         """Return the UPDATE after which a concurrent UPDATE of these rows is a conflict; empty when there is none."""

@@ -6,6 +6,7 @@ Identifiers are quoted by one function, `quote`. Values of the user are bound; t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typing import Protocol
 
 from reslice.contract import Contract, Measure, SliceColumn
 from reslice.ranges import Range, Scope
-from reslice.values import Column, Fill, Staged, Target
+from reslice.values import Column, Family, Fill, Staged, Target
 
 SLICE = '"reslice:slice"'
 HASH = '"reslice:hash"'
@@ -136,6 +137,20 @@ def hash_of(dialect: Dialect, contract: Contract, target: Target, columns: Itera
         for name in columns
     ]
     return dialect.row_hash(f"concat_ws('|', {', '.join(texts)})")
+
+
+KNOWN_ROWS = ("V" + "a\\pb\\\\c", "N")
+"""The texts of two known rows: the value `a|b\\c`, and NULL."""
+
+KNOWN_ANSWER = (2, sum(int(hashlib.md5(row.encode()).hexdigest()[:15], 16) for row in KNOWN_ROWS))
+"""Row count and hash sum of the known rows, by the definition of the fingerprint."""
+
+
+def known_answer_select(dialect: Dialect) -> str:
+    """Return the SELECT that must give KNOWN_ANSWER where functions are what their names say."""
+    text = dialect.canonical("value", Column("value", "VARCHAR", Family.TEXT), None)
+    hashed = dialect.row_hash(f"concat_ws('|', coalesce('V' || {text}, 'N'))")
+    return f"SELECT count(*), sum({hashed}) FROM (VALUES ('a|b\\c'), (NULL)) AS known (value)"
 
 
 def within_range(dialect: Dialect, expression: str, column: Column, span: Range) -> str:

@@ -94,7 +94,7 @@ def _check_free(folder: Path) -> None:
         return
     connection = Connection("duckdb", "", str(path), path)
     try:
-        engine.connect(connection, read_only=False, wait=timedelta(0), on_wait=lambda: None).close()
+        engine.connect(connection, read_only=False, wait=timedelta(0), on_wait=lambda found: None).close()
     except Retryable as error:
         if error.kind != "database_busy":
             return

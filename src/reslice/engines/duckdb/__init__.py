@@ -13,9 +13,9 @@ import duckdb
 
 from reslice.contract import Connection
 from reslice.engines.duckdb.engine import DuckDB
-from reslice.engines.duckdb.errors import KEY_VIOLATION, misused
+from reslice.engines.duckdb.errors import KEY_VIOLATION, hide, lines_of, misused
 from reslice.engines.duckdb.target import rights_missing
-from reslice.errors import Failure, Refused, ResliceError, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
 
 __all__ = ["KEY_VIOLATION", "DuckDB", "adopt", "connect", "create"]
 
@@ -27,7 +27,7 @@ def create(path: Path) -> None:
     duckdb.connect(str(path)).close()
 
 
-def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait: Callable[[], None]) -> DuckDB:
+def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait: Callable[[str], None]) -> DuckDB:
     """Open the database file; wait for another process to let go of it.
 
     Raises Misused[connection] when there is no such file (none is ever made), Retryable[database_busy] when it is still
@@ -44,6 +44,7 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
     if missing:
         failure = Failure("target_rights", _asked(connection), missing, "run as a user who may write")
         raise Refused(connection.shown, [failure], unchanged="nothing was read or written")
+    hide(path, connection.shown)
     deadline = time.monotonic() + wait.total_seconds()
     while True:
         try:
@@ -51,7 +52,7 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
         except duckdb.Error as error:
             if not _is_held(error) or time.monotonic() >= deadline:
                 raise _not_opened(connection, error) from error
-        on_wait()
+            on_wait(_held_words(error))
         time.sleep(WAIT_STEP_SECONDS)
 
 
@@ -63,22 +64,25 @@ def _is_held(error: duckdb.Error) -> bool:
     return "lock on file" in str(error) or "different configuration" in str(error)
 
 
+def _held_words(error: duckdb.Error) -> str:
+    """Say who has the file open."""
+    if "different configuration" in str(error):
+        return "this process has the file open in another mode; pass that connection to reslice.open"
+    holder = re.search(r"held in (.+?) \(PID (\d+)\)", str(error))
+    return f"process {holder[2]} ({holder[1]}) has the file open" if holder else "another process has the file open"
+
+
 def _not_opened(connection: Connection, error: duckdb.Error) -> ResliceError:
-    text = str(error).splitlines()[0]
-    if "different configuration" in text:
-        found = "this process has the file open in another mode; pass that connection to reslice.open"
-    else:
-        holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
-        found = f"process {holder[2]} ({holder[1]}) has the file open" if holder else _masked(text, connection)
+    text = lines_of(error)[0]
+    if "not a valid DuckDB database" in text or "serialized by" in text or "version number" in text:
+        found = f"DuckDB {duckdb.__version__} cannot read it: it is no DuckDB database, or one of a newer version"
+        after = "correct the connection, or install a newer duckdb"
+        return misused(connection.shown, Failure("connection", _asked(connection), (found,), after))
+    found = _held_words(error) if _is_held(error) else text
     kind = "database_busy" if _is_held(error) else "database_unavailable"
     asked = f"{_asked(connection)}; DuckDB lets one process write, or several read"
-    failure = Failure(kind, asked, (found,), "run the same command again, or wait longer with --wait 30m")
+    failure = Failure(kind, asked, (found,), SAME_AGAIN)
     return Retryable(connection.shown, [failure], unchanged="nothing was read or written")
-
-
-def _masked(text: str, connection: Connection) -> str:
-    """Return the driver's words with the file as the contract writes it: its path may come from a secret."""
-    return text.replace(str(connection.path), connection.shown)
 
 
 def adopt(connection: Any, shown: str) -> DuckDB:
@@ -90,5 +94,5 @@ def adopt(connection: Any, shown: str) -> DuckDB:
     try:
         return DuckDB(connection.cursor(), shown=shown, path=None)
     except duckdb.Error as error:
-        found, after = str(error).splitlines()[0], "pass an open connection"
+        found, after = lines_of(error)[0], "pass an open connection"
         raise misused(shown, Failure("connection", "connection=", (found,), after)) from error

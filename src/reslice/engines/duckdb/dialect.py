@@ -160,7 +160,10 @@ class DuckDBDialect:
             return None
         cast = self.try_cast(expression, target)
         back = f"TRY_CAST({cast} AS {source.type})"
-        return f"({expression} IS NOT NULL AND ({cast} IS NULL OR {back} IS DISTINCT FROM {expression}))"
+        changed = f"{cast} IS NULL OR {back} IS DISTINCT FROM {expression}"
+        if source.family is Family.FLOAT:  # beyond these digits the cast itself is not exact, and the way back hides it
+            changed += f" OR abs({expression}) > {2**53}"
+        return f"({expression} IS NOT NULL AND ({changed}))"
 
     def _lossy_float(self, expression: str, target: Column, scale: int | None) -> str:
         """Compare a float at its declared scale; NaN, infinity and what has no decimal are lossy."""

@@ -13,6 +13,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -113,13 +114,15 @@ class DuckDB(DuckDBSession):
             with _LEDGER_LOCK:
                 self.execute("BEGIN TRANSACTION")
                 order = self._take_order(contract, target, opened)
+            _refuse_replaced_functions(contract, self.execute(sql.known_answer_select(self.dialect))[0])
             source = self._stage_query(contract, target, scope, contract.source, names.source)
             control: tuple[Column, ...] = ()
             if contract.controls is not None:
                 control = self._stage_query(contract, target, scope, contract.controls.query, names.control)
             select = sql.base_select(self.dialect, contract, target, scope, columns_of(contract))
-            self.execute(_create(names.base, select))
+            self.execute(query_text.create(names.base, select))
             self.execute("COMMIT")
+            self._timeout = None
         self._staged_orders[token] = order
         return Staged(contract, target, scope, token, source, control)
 
@@ -145,7 +148,7 @@ class DuckDB(DuckDBSession):
         body, values = query_text.over_range(contract, target, scope.hull, query)
         try:
             query_text.check_select(query, body)
-            self.execute(_create(table, _subquery(body)), values)
+            self.execute(query_text.create(table, query_text.subquery(body)), values)
         except duckdb.Error as error:
             raise query_failed(contract, query, error) from error
         return query_columns(self, table, contract.columns)
@@ -157,7 +160,7 @@ class DuckDB(DuckDBSession):
         names = _names(staged.token)
         with self._translated(staged.contract, f"the rows of {staged.contract.source.name}"):
             select = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
-            self.execute(_create(names.staged, select))
+            self.execute(query_text.create(names.staged, select))
             return measure.inspect(self, staged, names)
 
     def compare(self, staged: Staged) -> Diff:
@@ -178,7 +181,7 @@ class DuckDB(DuckDBSession):
         with self._translated(contract, query.query.name), self.transaction():
             columns = self._stage_query(contract, target, staged.scope, query.query, names.control)
             select = sql.base_select(self.dialect, contract, target, staged.scope, columns_of(contract))
-            self.execute(_create(names.base, select))
+            self.execute(query_text.create(names.base, select))
             reader = Staged(contract, target, staged.scope, token, staged.source_columns, columns)
             problems, lines = control_lines(self, reader, names, query, names.base)
         if problems:
@@ -225,19 +228,23 @@ class DuckDB(DuckDBSession):
         where = ledger.place(staged.target.catalog, staged.contract.ledger.schema)
         return Publication(staged, slices, written, scope, base, where, _names(staged.token))
 
-    def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
-        """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace."""
+    def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...], diff: Diff | None) -> tuple[str, ...]:
+        """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace.
+
+        One commit compares the whole `diff` again; a commit of one slice, with None, that slice alone.
+        """
         if not slices:
             return ()
         names = _names(staged.token)
         contract = staged.contract
         body, values = query_text.over_range(contract, staged.target, staged.scope.hull, contract.source)
         bound = ", ".join(f"${name} = {sql.text_literal(value)}" for name, value in values.items())
+        compared = None if diff is None else (staged.scope, diff.base)
         cast = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
         return (
-            f"-- {staged.contract.source.name}, with {bound}\n{_create(names.source, _subquery(body))}",
-            f"-- cast once to the target's types\n{_create(names.staged, cast)}",
-            *self._publication(staged, slices).shown(self.dialect),
+            f"-- {contract.source.name}, with {bound}\n" + query_text.create(names.source, query_text.subquery(body)),
+            f"-- cast once to the target's types\n{query_text.create(names.staged, cast)}",
+            *self._publication(staged, slices, compared).shown(self.dialect),
         )
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
@@ -258,6 +265,7 @@ class DuckDB(DuckDBSession):
         with _LEDGER_LOCK, self._translated(request.contract, "the ledger"), self.transaction():
             present = self._ledger_columns(request.contract, target)
             _refuse_foreign(request.contract, ledger.foreign_tables(present))
+            self._refuse_second_ledger(request.contract, target)
             for statement in ledger.create_statements(where, present):
                 self.execute(statement)
             _ALIVE.add(self._token)
@@ -277,7 +285,7 @@ class DuckDB(DuckDBSession):
         with self.ending(), self._translated(contract, "the ledger"):
             try:
                 with _LEDGER_LOCK, self.transaction():
-                    self._refuse_to_claim(where, contract, opened, run, state)
+                    self._refuse_to_claim(where, contract, opened, run)
                     if ledger.close(self, where, opened.id, run, state, more):
                         ledger.insert_rest(self, where, opened.id, run)
             except duckdb.Error:
@@ -285,9 +293,9 @@ class DuckDB(DuckDBSession):
                 if ledger.state_of(self, where, opened.id) is not state:  # the answer to the commit may have been lost
                     raise
 
-    def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run, state: State) -> None:
+    def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run) -> None:
         """Raise OutcomeUnknown when the ledger does not hold every slice that a run of many commits has published."""
-        if state is not State.PUBLISHED:
+        if not run.slices_done:
             return
         landed = ledger.count_published(self, where, opened.id)
         if landed != len(run.slices_done):
@@ -316,6 +324,25 @@ class DuckDB(DuckDBSession):
             return measure.affected_moments(self, contract, target, body, values)
         except duckdb.Error as error:
             raise query_failed(contract, query, error) from error
+        except ValueError as error:
+            found = f"{query.name} returns a value that is no {contract.slice.unit}: {error}"
+            failure = Failure("source_invalid", f"{query.name} names slices", (found,), f"correct {query.name}")
+            raise misused(query.name, failure) from error
+
+    def _refuse_second_ledger(self, contract: Contract, target: Target) -> None:
+        """Refuse a table that another ledger guards: two fences would let two publishes through at once."""
+        rows = self.execute(
+            "SELECT DISTINCT schema_name FROM duckdb_columns() WHERE database_name = $catalog AND table_name = 'fences'"
+            " AND column_name = 'generation' AND schema_name <> $schema",
+            {"catalog": target.catalog, "schema": contract.ledger.schema},
+        )
+        for (schema,) in rows:
+            fences = f"{ledger.place(target.catalog, schema)}.fences"
+            if self.execute(f"SELECT 1 FROM {fences} WHERE table_name = $name", {"name": target.resolved}):
+                asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
+                found = f"the ledger in schema {schema} already guards {target.resolved}; a table has one ledger"
+                failure = Failure("ledger_foreign", asked, (found,), f"write  ledger: {{schema: {schema}}}")
+                raise Refused(contract.name, [failure], unchanged="nothing was written")
 
     def _ledger_columns(self, contract: Contract, target: Target) -> set[tuple[str, str]]:
         rows = self.execute(
@@ -341,19 +368,17 @@ class DuckDB(DuckDBSession):
         found: list[LedgerRun] = []
         with self._translated(None, "the ledger"):
             for catalog in self._ledger_catalogs(ledger_schema):
-                found += ledger.runs(self, ledger.place(catalog, ledger_schema), target, limit)
+                found += map(_seen, ledger.runs(self, ledger.place(catalog, ledger_schema), target, limit))
         return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
 
-    def find_run(self, ledger_schema: str, reference: str) -> LedgerRun:
-        """Return one run with its slices and groups; Misused[run_unknown] when none or several match."""
+    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
+        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
         matches: list[LedgerRun] = []
         with self._translated(None, "the ledger"):
             for catalog in self._ledger_catalogs(ledger_schema):
                 where = ledger.place(catalog, ledger_schema)
-                matches += [ledger.whole(self, where, run) for run in ledger.find(self, where, reference)]
-        if len(matches) != 1:
-            raise ledger.unknown_run(reference, matches)
-        return matches[0]
+                matches += [ledger.whole(self, where, _seen(run)) for run in ledger.find(self, where, reference)]
+        return tuple(matches)
 
     @contextmanager
     def _translated(self, contract: Contract | None, doing: str) -> Iterator[None]:
@@ -375,6 +400,21 @@ def _names(token: str) -> Names:
     return Names(*(f"temp.main.{quote(f'reslice_{word}_{token}')}" for word in words))
 
 
+def _seen(run: LedgerRun) -> LedgerRun:
+    """Return a run with whether it is at work now."""
+    return replace(run, alive=run.state == State.REQUESTED and run.process in _ALIVE)
+
+
+def _refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> None:
+    """Refuse when fingerprints are not what they are by definition: a macro of the database bears a built-in's name."""
+    if (int(found[0]), int(found[1])) == sql.KNOWN_ANSWER:
+        return
+    asked = "the functions that fingerprints are made with are the database's own"
+    words = "a macro of the database replaces one of them (md5, concat_ws, left, replace, count or sum)"
+    failure = Failure("functions_replaced", asked, (words,), "drop the macro")
+    raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+
+
 def _refuse_foreign(contract: Contract, tables: tuple[str, ...]) -> None:
     if tables:
         schema = contract.ledger.schema
@@ -382,11 +422,3 @@ def _refuse_foreign(contract: Contract, tables: tuple[str, ...]) -> None:
         found = f"the schema {schema} holds {', '.join(tables)}, which reslice did not make; left untouched"
         failure = Failure("ledger_foreign", asked, (found,), "choose another schema:  ledger: {schema: reslice_ledger}")
         raise Refused(contract.name, [failure], unchanged="nothing was written")
-
-
-def _create(table: str, select: str) -> str:
-    return f"CREATE TEMPORARY TABLE {table} AS {select}"
-
-
-def _subquery(body: str) -> str:
-    return f"SELECT * FROM (\n{body}\n) AS query"

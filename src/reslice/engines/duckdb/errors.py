@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 
 from reslice.contract import Contract, SqlFile
-from reslice.errors import Failure, Interrupted, Misused, OutcomeUnknown, ResliceError, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Interrupted, Misused, OutcomeUnknown, ResliceError, Retryable
 from reslice.ranges import Scope
 
 
@@ -16,8 +18,24 @@ def misused(about: str, failure: Failure) -> Misused:
 
 def interrupted() -> Interrupted:
     """Return the error for a statement that was cancelled, or was not started any more."""
-    failure = Failure("interrupted", "to stop", ("the statement that ran was cancelled",), "run the same command again")
+    failure = Failure("interrupted", "to stop", ("the statement that ran was cancelled",), SAME_AGAIN)
     return Interrupted("interrupted", [failure], unchanged="the transaction was rolled back")
+
+
+_hidden: dict[str, str] = {}
+
+
+def hide(path: Path, shown: str) -> None:
+    """Let messages name a database file as the contract does: its path may come from a secret."""
+    _hidden.update({str(path.resolve()): shown, str(path): shown})
+
+
+def lines_of(error: duckdb.Error, most: int = 1) -> tuple[str, ...]:
+    """Return the first lines of the driver's message, without the path of a database file."""
+    text = str(error)
+    for path in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(path, _hidden[path])
+    return tuple(line for line in text.splitlines() if line.strip())[:most]
 
 
 KEY_VIOLATION = duckdb.ConstraintException
@@ -31,22 +49,21 @@ CANNOT_BE_UNDERSTOOD = (duckdb.ParserException, duckdb.BinderException, duckdb.C
 
 def query_failed(contract: Contract, query: SqlFile, error: duckdb.Error) -> ResliceError:
     """Return the error for a SQL file the database could not understand (2), or could not evaluate (4)."""
-    lines = tuple(line for line in str(error).splitlines() if line.strip())[:4]
+    lines = lines_of(error, 4)
     unchanged = f"{contract.table} is as it was; nothing was written"
     asked = f"{query.name} evaluated over the range"
     if isinstance(error, CANNOT_BE_UNDERSTOOD):
         return Misused(
             query.name, [Failure("source_invalid", asked, lines, f"correct {query.name}")], unchanged=unchanged
         )
-    after = "run the same command again; if it fails again, correct the source"
-    return Retryable(query.name, [Failure("source_failed", asked, lines, after)], unchanged=unchanged)
+    return Retryable(query.name, [Failure("source_failed", asked, lines, SAME_AGAIN)], unchanged=unchanged)
 
 
 def failed(about: str, error: duckdb.Error, doing: str, *, unchanged: str) -> ResliceError:
     """Return the error for a statement of our own that the database could not run; `about` is a target or a file."""
-    lines = tuple(line for line in str(error).splitlines() if line.strip())[:3]
+    lines = lines_of(error, 3)
     kind = "database_unavailable" if isinstance(error, UNAVAILABLE) else "source_failed"
-    failure = Failure(kind, doing, lines, "run the same command again")
+    failure = Failure(kind, doing, lines, SAME_AGAIN)
     return Retryable(about, [failure], unchanged=unchanged)
 
 

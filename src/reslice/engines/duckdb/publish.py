@@ -15,7 +15,7 @@ import duckdb
 from reslice import ledger
 from reslice.commands import command
 from reslice.engines import sql
-from reslice.engines.duckdb.errors import unknown
+from reslice.engines.duckdb.errors import lines_of, unknown
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.sql import Touch
 from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
@@ -125,7 +125,11 @@ def _refused(publication: Publication, kind: str, asked: str, found: str) -> Ref
 
 def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> tuple[int, int]:
     """Keep, touch, delete and insert; return rows removed and inserted."""
-    engine.execute(publication.keep(engine.dialect), {"run_id": run_id})
+    try:
+        engine.execute(publication.keep(engine.dialect), {"run_id": run_id})
+    except duckdb.BinderException as error:
+        found = "its columns are no longer those that were looked at: " + lines_of(error)[0]
+        raise _refused(publication, "base_moved", "the table is what it was compared with", found) from error
     if statement := publication.touch(engine.dialect, touch):
         try:
             engine.execute(statement)
@@ -202,13 +206,17 @@ def _commit(engine: DuckDB, publication: Publication, entry: Entry) -> None:
     if not committed:
         if isinstance(failed, Interrupted):
             raise failed
-        text = str(failed).splitlines()[0] if failed else "the database dropped the transaction in silence"
+        text = (
+            lines_of(failed)[0]
+            if isinstance(failed, duckdb.Error)
+            else "the database dropped the transaction in silence"
+        )
         raise _not_published(publication, "conflict", text) from failed
 
 
 def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
     """Tell a conflict with another writer, which is waited for, from a failure of the statement itself."""
-    text = str(error).splitlines()[0]
+    text = lines_of(error)[0]
     if isinstance(error, duckdb.TransactionException):
         return _TurnAwaitedError(is_fence=False, found=text)
     return _not_published(publication, "publish_failed", text)

@@ -62,3 +62,13 @@ def check_select(query: SqlFile, body: str) -> None:
     if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
         words = f"{query.name} holds {len(found)} statements" if len(found) != 1 else f"{query.name} is no SELECT"
         raise misused(query.name, Failure("source_invalid", "one SELECT per file", (words,), f"correct {query.name}"))
+
+
+def create(table: str, select: str) -> str:
+    """Return the statement that makes a temporary table of a SELECT."""
+    return f"CREATE TEMPORARY TABLE {table} AS {select}"
+
+
+def subquery(body: str) -> str:
+    """Return the SELECT of a file's statement as a query of its own, whatever stands in it."""
+    return f"SELECT * FROM (\n{body}\n) AS query"

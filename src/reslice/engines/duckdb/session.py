@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,9 @@ import duckdb
 from reslice.engines.duckdb.dialect import DuckDBDialect
 from reslice.engines.duckdb.errors import interrupted
 from reslice.engines.sql import Dialect
+
+SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "python_enable_replacements = false")
+"""Progress is asked for, not printed; a table that is not there is not looked for among Python's variables."""
 
 
 class DuckDBSession:
@@ -26,7 +29,9 @@ class DuckDBSession:
         self._is_ending = False
         self._interrupt_lock = threading.Lock()
         self._timeout: timedelta | None = None
-        self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        for setting in SETTINGS:
+            with suppress(duckdb.InvalidInputException):  # where the caller has locked the configuration
+                self._connection.execute(f"SET {setting}")
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows; Interrupted when `interrupt` was called."""

@@ -18,6 +18,7 @@ from reslice.values import Column, Fill, Target
 if TYPE_CHECKING:
     from reslice.engines.session import Session
 
+NEXT_VALUE = re.compile(r"\s*(?:CAST\s*\(\s*)?nextval\s*\(", re.IGNORECASE)
 NAME_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 
@@ -132,7 +133,7 @@ def _fill(name: str, default: str | None, generated: frozenset[str]) -> Fill:
     """Return who fills a column: a default that takes the next value of a sequence is an identity."""
     if name in generated:
         return Fill.GENERATED
-    return Fill.IDENTITY if default and "nextval(" in default.lower() else Fill.PLAIN
+    return Fill.IDENTITY if default and NEXT_VALUE.match(default) else Fill.PLAIN
 
 
 KEYS = frozenset({"PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "INDEX"})
