@@ -156,9 +156,7 @@ def test_runs_of_two_ledgers_with_one_id_are_told_apart(shop: Shop, engine: Data
     assert (project.show("last").target, project.show("last~1").target) == ("other", "daily_orders")
 
 
-@pytest.mark.parametrize(
-    "macro", ["md5(x) AS 'aaaaaaaaaaaaaaaa'", "replace(x, a, b) AS x", "sum(x) AS max(x)"]
-)
+@pytest.mark.parametrize("macro", ["md5(x) AS 'aaaaaaaaaaaaaaaa'", "replace(x, a, b) AS x", "sum(x) AS max(x)"])
 def test_a_macro_that_bears_the_name_of_a_function_of_ours_is_refused(shop: Shop, macro: str) -> None:
     shop.database.execute(f"CREATE MACRO {macro}")
     assert kinds(shop.fails("plan", Refused, WHOLE)) == ["functions_replaced"]

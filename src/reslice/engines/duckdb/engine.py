@@ -30,11 +30,12 @@ from reslice.engines.controls import control_lines
 from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.errors import failed, misused, query_failed, unknown
 from reslice.engines.duckdb.publish import publish
+from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_replaced_functions, refuse_second_ledger
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import describe, query_columns
 from reslice.engines.publication import Entry, Publication, scope_of
 from reslice.engines.sql import Names, quote
-from reslice.errors import Failure, Refused
+from reslice.errors import Failure
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope
 from reslice.values import (
@@ -114,7 +115,7 @@ class DuckDB(DuckDBSession):
             with _LEDGER_LOCK:
                 self.execute("BEGIN TRANSACTION")
                 order = self._take_order(contract, target, opened)
-            _refuse_replaced_functions(contract, self.execute(sql.known_answer_select(self.dialect))[0])
+            refuse_replaced_functions(contract, self.execute(sql.known_answer_select(self.dialect))[0])
             source = self._stage_query(contract, target, scope, contract.source, names.source)
             control: tuple[Column, ...] = ()
             if contract.controls is not None:
@@ -264,8 +265,8 @@ class DuckDB(DuckDBSession):
         }
         with _LEDGER_LOCK, self._translated(request.contract, "the ledger"), self.transaction():
             present = self._ledger_columns(request.contract, target)
-            _refuse_foreign(request.contract, ledger.foreign_tables(present))
-            self._refuse_second_ledger(request.contract, target)
+            refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
+            refuse_second_ledger(self, request.contract, target)
             for statement in ledger.create_statements(where, present):
                 self.execute(statement)
             _ALIVE.add(self._token)
@@ -329,21 +330,6 @@ class DuckDB(DuckDBSession):
             failure = Failure("source_invalid", f"{query.name} names slices", (found,), f"correct {query.name}")
             raise misused(query.name, failure) from error
 
-    def _refuse_second_ledger(self, contract: Contract, target: Target) -> None:
-        """Refuse a table that another ledger guards: two fences would let two publishes through at once."""
-        rows = self.execute(
-            "SELECT DISTINCT schema_name FROM duckdb_columns() WHERE database_name = $catalog AND table_name = 'fences'"
-            " AND column_name = 'generation' AND schema_name <> $schema",
-            {"catalog": target.catalog, "schema": contract.ledger.schema},
-        )
-        for (schema,) in rows:
-            fences = f"{ledger.place(target.catalog, schema)}.fences"
-            if self.execute(f"SELECT 1 FROM {fences} WHERE table_name = $name", {"name": target.resolved}):
-                asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
-                found = f"the ledger in schema {schema} already guards {target.resolved}; a table has one ledger"
-                failure = Failure("ledger_foreign", asked, (found,), f"write  ledger: {{schema: {schema}}}")
-                raise Refused(contract.name, [failure], unchanged="nothing was written")
-
     def _ledger_columns(self, contract: Contract, target: Target) -> set[tuple[str, str]]:
         rows = self.execute(
             "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = $catalog"
@@ -403,22 +389,3 @@ def _names(token: str) -> Names:
 def _seen(run: LedgerRun) -> LedgerRun:
     """Return a run with whether it is at work now."""
     return replace(run, alive=run.state == State.REQUESTED and run.process in _ALIVE)
-
-
-def _refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> None:
-    """Refuse when fingerprints are not what they are by definition: a macro of the database bears a built-in's name."""
-    if (int(found[0]), int(found[1])) == sql.KNOWN_ANSWER:
-        return
-    asked = "the functions that fingerprints are made with are the database's own"
-    words = "a macro of the database replaces one of them (md5, concat_ws, left, replace, count or sum)"
-    failure = Failure("functions_replaced", asked, (words,), "drop the macro")
-    raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
-
-
-def _refuse_foreign(contract: Contract, tables: tuple[str, ...]) -> None:
-    if tables:
-        schema = contract.ledger.schema
-        asked = contract.quote("ledger.schema", f"ledger: {{schema: {schema}}}")
-        found = f"the schema {schema} holds {', '.join(tables)}, which reslice did not make; left untouched"
-        failure = Failure("ledger_foreign", asked, (found,), "choose another schema:  ledger: {schema: reslice_ledger}")
-        raise Refused(contract.name, [failure], unchanged="nothing was written")

@@ -1,0 +1,48 @@
+"""What in a database keeps reslice from trusting it: functions that are not what they say, tables that are not ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reslice import ledger
+from reslice.contract import Contract
+from reslice.engines import sql
+from reslice.engines.session import Session
+from reslice.errors import Failure, Refused
+from reslice.values import Target
+
+
+def refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> None:
+    """Refuse when fingerprints are not what they are by definition: a macro of the database bears a built-in's name."""
+    if (int(found[0]), int(found[1])) == sql.KNOWN_ANSWER:
+        return
+    asked = "the functions that fingerprints are made with are the database's own"
+    words = "a macro of the database replaces one of them (md5, concat_ws, left, replace, count or sum)"
+    failure = Failure("functions_replaced", asked, (words,), "drop the macro")
+    raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+
+
+def refuse_foreign_tables(contract: Contract, tables: tuple[str, ...]) -> None:
+    """Refuse to make a ledger of tables that a user has made."""
+    if tables:
+        schema = contract.ledger.schema
+        asked = contract.quote("ledger.schema", f"ledger: {{schema: {schema}}}")
+        found = f"the schema {schema} holds {', '.join(tables)}, which reslice did not make; left untouched"
+        failure = Failure("ledger_foreign", asked, (found,), "choose another schema:  ledger: {schema: reslice_ledger}")
+        raise Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def refuse_second_ledger(session: Session, contract: Contract, target: Target) -> None:
+    """Refuse a table that another ledger guards: two fences would let two publishes through at once."""
+    rows = session.execute(
+        "SELECT DISTINCT schema_name FROM duckdb_columns() WHERE database_name = $catalog AND table_name = 'fences'"
+        " AND column_name = 'generation' AND schema_name <> $schema",
+        {"catalog": target.catalog, "schema": contract.ledger.schema},
+    )
+    for (schema,) in rows:
+        fences = f"{ledger.place(target.catalog, schema)}.fences"
+        if session.execute(f"SELECT 1 FROM {fences} WHERE table_name = $name", {"name": target.resolved}):
+            asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
+            found = f"the ledger in schema {schema} already guards {target.resolved}; a table has one ledger"
+            failure = Failure("ledger_foreign", asked, (found,), f"write  ledger: {{schema: {schema}}}")
+            raise Refused(contract.name, [failure], unchanged="nothing was written")
