@@ -159,6 +159,20 @@ def _stale(project: Path) -> None:
     _follow_up(project, "retail.duckdb")
 
 
+def _whole(project: Path) -> None:
+    """Make `stale`, with a float measure and two stamps in the target."""
+    _stale(project)
+    with duckdb.connect(str(project / "retail.duckdb")) as connection:
+        for column in ("amount DOUBLE", "loaded_at TIMESTAMPTZ", "batch_id VARCHAR"):
+            connection.execute(f"ALTER TABLE daily_orders ADD COLUMN {column}")
+        connection.execute("UPDATE daily_orders SET amount = amount_cents / 100")
+    source = project / "sql" / "daily_orders.sql"
+    cents = "sum(amount_cents) AS amount_cents"
+    text = source.read_text(encoding="utf-8")
+    assert cents in text, "the source sums cents"
+    source.write_text(text.replace(cents, f"{cents},\n    sum(amount_cents) / 100 AS amount"), encoding="utf-8")
+
+
 def _own(project: Path) -> None:
     """Make somebody's own database: a table that was filled by hand and is stale, and no contract yet."""
     project.mkdir(parents=True)
@@ -177,5 +191,11 @@ def _gone(project: Path) -> None:
         connection.execute("DELETE FROM order_events WHERE order_date = '2026-01-03'")
 
 
-STATES: dict[str, Callable[[Path], None]] = {"empty": _empty, "stale": _stale, "own": _own, "gone": _gone}
+STATES: dict[str, Callable[[Path], None]] = {
+    "empty": _empty,
+    "stale": _stale,
+    "whole": _whole,
+    "own": _own,
+    "gone": _gone,
+}
 """The projects a page can start from, by name."""

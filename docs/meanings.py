@@ -39,8 +39,8 @@ CONTRACT_KEYS: dict[str, str] = {
         "Digits behind the point that count; required for a float. See [Floats](concepts.md#floats)."
     ),
     "targets.NAME.stamps": (
-        "Columns that reslice fills itself, by name: the time of the run (an instant), or its id. They take no "
-        "part in comparing."
+        "Columns that reslice fills itself, by name: `run_time` or `run_id`. They take no part in comparing. See "
+        "[Stamps](#stamps)."
     ),
     "targets.NAME.controls": (
         "An independent figure of the source. Without it every run says *not reconciled: no control declared*."
@@ -50,7 +50,7 @@ CONTRACT_KEYS: dict[str, str] = {
         "as zero."
     ),
     "targets.NAME.controls.match": (
-        "What each figure must equal in every slice, exactly: `sum(measure)` or `count(*)`."
+        "What each figure must equal in every slice, exactly: `FIGURE: sum(MEASURE)`, or `FIGURE: count(*)` for rows."
     ),
     "targets.NAME.method": "How a slice is replaced. See [Method](#method): only `replace_slice` works today.",
     "targets.NAME.guards": "The rules that stop a run until a person consents.",
@@ -77,10 +77,11 @@ CONTRACT_KEYS: dict[str, str] = {
     "targets.NAME.downstream.NAME.query": (
         "The SQL file of what the reader reports: the slice column and named figures, one row per slice."
     ),
-    "targets.NAME.downstream.NAME.match": "What each figure must equal in every slice of the target.",
+    "targets.NAME.downstream.NAME.match": "What each figure must equal in every slice of the target: as in `controls`.",
     "targets.NAME.ledger": "Where the ledger is.",
     "targets.NAME.ledger.schema": (
-        "The schema of the [ledger](ledger.md), in the target's own database. Made when it is missing."
+        "The schema of the [ledger](ledger.md), in the target's own database. Made when it is missing. A table has one "
+        "ledger."
     ),
     "targets.NAME.ledger.keep_days": (
         "For how many days replaced rows are kept. Nothing is pruned in this version: they are kept longer."
@@ -102,8 +103,8 @@ KINDS_NEXT: dict[str, str] = {
         "Type a day `2026-01-02`, a month `2026-01`, a quarter `2026-Q1`, or `A..B`. [All forms](commands.md#range)."
     ),
     "connection": (
-        "On DuckDB the file must exist: reslice makes no database. A database in memory is passed to "
-        "`reslice.open(connection=…)`."
+        "On DuckDB the file must exist and be a DuckDB database, of a version that the installed duckdb reads: reslice "
+        "makes no database. One in memory is passed to `reslice.open(connection=…)`."
     ),
     "source_invalid": "Run the SQL file by hand; the database's own message is under *found*.",
     "run_unknown": "`reslice history` lists the runs. A beginning that fits several is not enough.",
@@ -119,8 +120,14 @@ KINDS_NEXT: dict[str, str] = {
     "target_referenced": "Drop the foreign key: deleting and inserting a row that others point at would break it.",
     "target_rights": "Run as a user who may write the file and its folder.",
     "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
-    "functions_replaced": "Drop the macro: with it, different rows could have equal fingerprints.",
-    "ledger_foreign": "Choose another schema for the ledger: `ledger: {schema: reslice_ledger}`.",
+    "functions_replaced": (
+        "Drop the macro, named like `md5`, `sum` or another: with it, different rows could have equal fingerprints."
+    ),
+    "ledger_foreign": (
+        "Where tables of your own bear the ledger's names, they are left alone: choose another schema, `ledger: "
+        "{schema: reslice_ledger}`. Where another ledger guards the table, name that one: with "
+        "two, publishes could overlap."
+    ),
     "method_unsupported": "Use `method: replace_slice`.",
     "source_column": (
         "Return the columns of the contract, no more and no fewer. Order does not matter: they are matched by name."
@@ -166,15 +173,15 @@ KINDS_NEXT: dict[str, str] = {
         "`reslice show RUN`. When the database answers, the ledger says what happened: published, or not."
     ),
     "slipped_in": (
-        "`reslice plan` shows what the other writer left; `reslice run` puts the slice right. Then give that "
-        "writer a lock: see [Two writers](concepts.md#two-writers)."
+        "`reslice plan` shows what the other writer left; `reslice run` again puts the slice right. Then keep writers "
+        "out of closed slices: see [Two writers](concepts.md#two-writers)."
     ),
     "not_read_back": "`reslice plan` of the same range: when nothing differs, the rows are as they were staged.",
     "internal": (
         "A bug. `reslice history` tells what became of the run; the named file has the details, without secrets."
     ),
     "partly_published": "The same command again: it does exactly what is still open.",
-    "interrupted": "The same command again, when you like.",
+    "interrupted": "The same command again, when you like: `retry` is true.",
 }
 
 EXIT_CODES: dict[int, tuple[str, str, str]] = {
@@ -201,7 +208,7 @@ RANGE_FORMS: tuple[tuple[str, str], ...] = (
     ("2026", "a year"),
     ("2026-01-02T05:00", "an hour, where slices are hours"),
     ("2026-01-01..2026-01-31", "two of these, both included"),
-    ("2026-01-01,2026-01-03..2026-01-05", "several ranges, published in one commit"),
+    ("2026-01-01,2026-01-03..2026-01-05", "several ranges, separated by commas: one RANGE, published in one commit"),
 )
 
 JSON_FIELDS: dict[str, str] = {
@@ -234,7 +241,10 @@ JSON_FIELDS: dict[str, str] = {
     "runs": "`history`: the runs, newest first",
     "slices": "`show`: what was found and done, per slice",
     "sql": "the statements of the publish (`show`, and `plan --sql`)",
-    "error": "null, or `kind`, `asked`, `found`, `unchanged`, `next`, and every one of the `failures`",
+    "error": (
+        "null, or `kind`, `asked`, `found`, `unchanged`, `next`, `consent` (after a stop: the command that consents), "
+        "and every one of the `failures`"
+    ),
     "next": "the next command",
     "exit_code": "what the process ends with",
 }

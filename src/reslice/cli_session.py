@@ -106,7 +106,8 @@ class Session:
             return placed(error.next, self.place)
         if error.next in ("", SAME_AGAIN):
             return self.typed
-        return f"{error.next}, then  {self.typed}"
+        advice = error.next.partition(", then  reslice ")[0]  # what was typed is the better command
+        return f"{advice}, then  {self.typed}"
 
     def _exit_code(self, error: ResliceError) -> int:
         """Return the error's exit code; a command that SIGTERM ended says so."""
