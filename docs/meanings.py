@@ -234,6 +234,7 @@ JSON_FIELDS: dict[str, str] = {
     "affected": "slices outside the range that corrections touch, and that were left",
     "warnings": "what to look at",
     "notes": "facts that need no action",
+    "seconds": "how long the command worked on the database",
     "repeatable": "`verify`: whether two evaluations of the source gave the same rows",
     "unstable_columns": "`verify`: the columns in which they differ",
     "equals_source": "`verify`: whether the target holds the source's rows",

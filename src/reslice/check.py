@@ -22,7 +22,7 @@ def check(engine: Engine, staged: Staged) -> Checked:
     if failures:
         about = f"{contract.name} for {staged.scope.text}, {staged.scope.words}"
         raise Refused(about, failures, unchanged=f"{contract.table} is as it was; nothing was written")
-    return Checked(staged, findings.rows, _held(contract, findings), findings.controls, _warnings(findings))
+    return Checked(staged, _held(contract, findings), findings.controls, _warnings(findings))
 
 
 def failed_checks(error: ResliceError) -> tuple[Check, ...]:

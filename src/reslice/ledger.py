@@ -268,7 +268,7 @@ def open_request(session: Session, where: str, request: Request, target: Target,
         f" WHERE NOT EXISTS (SELECT 1 FROM {where}.fences WHERE table_name = $table_name)",
         {"table_name": target.resolved},
     )
-    return Opened(run_id, number)
+    return Opened(run_id)
 
 
 def span(hull: Range) -> tuple[str, str]:

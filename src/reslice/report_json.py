@@ -80,6 +80,7 @@ def as_json(run: Run, *, place: str = "", way_on: str | None = None, code: int |
         "affected": [*run.affected],
         "warnings": [*run.warnings],
         "notes": [*run.notes],
+        "seconds": round(run.seconds, 3),
         **(_verify_fields(run) if run.command == "verify" else {}),
         "error": None if error is None else error_value(error, place=place),
         "next": placed(way_on, place),
@@ -215,7 +216,9 @@ def _empty_run(command: str, error: ResliceError) -> dict[str, Any]:
     """Return the fields of an answer before anything was known."""
     fields: dict[str, Any] = dict.fromkeys(("target", "table", "run", "kind", "method", "slice"))
     fields |= _outcome_fields(None, error) | _diff_fields(None, None)
-    fields |= {name: [] for name in ("checks", "controls", "slices_published", "affected", "warnings", "notes")}
+    fields |= {name: [] for name in ("checks", "controls", "slices_published", "affected", "warnings", "notes")} | {
+        "seconds": None
+    }
     if command == "verify":
         fields |= {"repeatable": None, "unstable_columns": [], "equals_source": None, "downstream": []}
     return fields

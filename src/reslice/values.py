@@ -181,7 +181,6 @@ class Opened:
     """A run that stands in the ledger. `abandoned` names earlier runs whose process is gone, and what they left."""
 
     id: str
-    number: int
     abandoned: tuple[str, ...] = ()
 
 
@@ -225,7 +224,6 @@ class Checked:
     """Staged rows that keep every rule of the contract."""
 
     staged: Staged
-    rows: int
     checks: tuple[Check, ...]
     controls: tuple[ControlLine, ...]
     warnings: tuple[str, ...]
@@ -389,7 +387,7 @@ class Guard:
 class Approved:
     """A diff that may be published. Made by `approve` alone.
 
-    `rewrite` holds the labels of the slices to write: those that differ, or all of the scope that has rows.
+    `rewrite` holds the slices to write: those that differ, or all of the scope that have rows.
     """
 
     diff: Diff
@@ -399,16 +397,12 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one commit did: its order number in the ledger, rows of the written slices after it, and lock time.
+    """What one commit did: its order number in the ledger, and how long it held the table.
 
     `guards_updates` is False when a constraint of the target kept the engine from making concurrent updates visible.
     """
 
     order: int
-    slices: tuple[str, ...]
-    rows_removed: int
-    rows_inserted: int
-    after: Fingerprint
     lock_milliseconds: int
     guards_updates: bool = True
 

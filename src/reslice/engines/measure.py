@@ -44,7 +44,7 @@ NEAR_EQUAL_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A condition on rows of the source that must hold for none of them; `unless` names rules that make it moot."""
+    """A condition on rows of the source that must hold for none of them."""
 
     kind: str
     column: str | None

@@ -274,7 +274,7 @@ class DuckDB(DuckDBSession):
             opened = ledger.open_request(self, where, request, target, about)
             kept = ledger.kept_table(where, target)
             self.execute(ledger.create_kept(kept, sql.target_name(target), target))
-        return Opened(opened.id, opened.number, abandoned)
+        return Opened(opened.id, abandoned)
 
     def close_run(
         self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State

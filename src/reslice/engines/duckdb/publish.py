@@ -30,7 +30,7 @@ GUARDING = (Touch.OTHER, Touch.NULL)
 
 
 class _TurnAwaitedError(Exception):
-    """Another publish of the table, or a writer of the same rows, is in front; `held` says which of the two."""
+    """Another publish of the table, or a writer of the same rows, is in front; `is_fence` says which of the two."""
 
     def __init__(self, *, is_fence: bool, found: str) -> None:
         super().__init__(found)
@@ -68,7 +68,7 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, touch: Touch) 
         order = _take_fence(engine, publication)
         began = time.monotonic()
         _refuse_when_moved(engine, publication, entry.staged_order)
-        removed, inserted = _replace(engine, publication, opened.id, touch)
+        _replace(engine, publication, opened.id, touch)
         _refuse_when_not_as_staged(engine, publication)
         milliseconds = round((time.monotonic() - began) * 1000)
         _write_ledger(engine, publication, entry, order, milliseconds)
@@ -81,8 +81,7 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, touch: Touch) 
         raise
     with engine.ending():
         _commit(engine, publication, entry)
-    labels = tuple(each.label for each in publication.slices)
-    return Published(order, labels, removed, inserted, publication.after, milliseconds, touch in GUARDING)
+    return Published(order, milliseconds, touch in GUARDING)
 
 
 def _take_fence(engine: DuckDB, publication: Publication) -> int:
@@ -123,8 +122,8 @@ def _refused(publication: Publication, kind: str, asked: str, found: str) -> Ref
     return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
 
 
-def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> tuple[int, int]:
-    """Keep, touch, delete and insert; return rows removed and inserted."""
+def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> None:
+    """Keep, touch, delete and insert."""
     try:
         engine.execute(publication.keep(engine.dialect), {"run_id": run_id})
     except duckdb.BinderException as error:
@@ -135,11 +134,10 @@ def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch
             engine.execute(statement)
         except duckdb.ConstraintException as error:
             raise _CheckHitError from error
-    removed = engine.execute(publication.delete(engine.dialect))[0][0]
+    engine.execute(publication.delete(engine.dialect))
     stamps = {"run_id": run_id, "run_time": _now(engine) if publication.stamps_time else None}
     used = {name: value for name, value in stamps.items() if name in publication.stamps}
-    inserted = engine.execute(publication.insert(engine.dialect), used)[0][0]
-    return int(removed), int(inserted)
+    engine.execute(publication.insert(engine.dialect), used)
 
 
 def _now(engine: DuckDB) -> str:

@@ -22,8 +22,7 @@ class DuckDBSession:
     """A connection that runs one statement at a time. `interrupt` and `progress` may be called from any thread."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._words = DuckDBDialect()
-        self.dialect: Dialect = self._words
+        self.dialect: Dialect = DuckDBDialect()
         self._connection = connection
         self._interrupted = threading.Event()
         self._is_ending = False
