@@ -195,8 +195,8 @@ REASONS = {
     "days reslice": (
         "A publish of one day is about a dozen statements of a millisecond each, whatever the number of facts: the "
         "fence, the look for a later run, the fingerprint of the day before and after, the rows kept for the way back, "
-        "a write that turns a concurrent UPDATE into a conflict, delete, insert, the rows of the ledger, commit, and "
-        "the ledger read again. By hand with checks it is nine, and one of them scans the facts; staging once for all "
+        "a write that turns a concurrent UPDATE into a conflict, delete, insert, commit, and "
+        "the row of the ledger. By hand with checks it is nine, and one of them scans the facts; staging once for all "
         "days saves that scan, and no more. Where one commit will do, the whole range in one publish is the fast way."
     ),
     "process day reslice": (

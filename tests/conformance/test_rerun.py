@@ -200,12 +200,12 @@ def test_more_groups_than_are_listed_are_counted_and_the_largest_are_listed(empt
     )
     run = empty_orders.run(D2)
     assert run.diff is not None and run.diff.counts.added == 1200
-    assert len(run.diff.groups) == 1000 and run.diff.groups_left_out == 200
+    assert len(run.diff.groups) == 500 and run.diff.groups_left_out == 700
     listed = {group.after["amount_cents"] for group in run.diff.groups if group.after is not None}
-    assert listed == set(range(201, 1201))
+    assert listed == set(range(701, 1201))
     left_out = "SELECT groups_left_out FROM reslice.runs WHERE id = ?"
-    assert empty_orders.database.rows(left_out, [run.id]) == [(200,)]
-    assert len(empty_orders.groups(run.id)) == 1000
+    assert empty_orders.database.rows(left_out, [run.id]) == [(700,)]
+    assert len(empty_orders.groups(run.id)) == 500
     empty_orders.unchanged(D2)
 
 

@@ -36,7 +36,7 @@ from reslice.values import (
     Total,
 )
 
-GROUPS_MAX = 1000
+GROUPS_MAX = 500
 """Groups of a diff that are fetched, shown and recorded; how many more there are is always said."""
 
 NEAR_EQUAL_SHOWN = 5
@@ -239,10 +239,11 @@ def _groups(session: Session, staged: Staged, column: Column, names: Names) -> t
         f" FROM (SELECT * FROM {names.diff} ORDER BY {sql.MOVED} DESC, {order} LIMIT {GROUPS_MAX}) AS largest"
         f" ORDER BY {order}"
     )
+    labels = {slice_text: label_of(staged.scope, column, slice_text) for slice_text in {row[1] for row in rows}}
     return tuple(
         GroupDiff(
             Change(change),
-            label_of(staged.scope, column, slice_text),
+            labels[slice_text],
             _values(key_text, exact),
             None if change == Change.ADDED else _values(before_text, exact),
             None if change == Change.REMOVED else _values(after_text, exact),

@@ -90,6 +90,16 @@ class Publication:
         rows = "count(*) || CASE count(*) WHEN 1 THEN ' row' ELSE ' rows' END"
         return f"SELECT {rows}{sums} FROM {table} WHERE {self.within(dialect, self.written)}"
 
+    def holds(self, dialect: Dialect, relation: str, scope: Scope) -> str:
+        """Return the SELECT of whether the target holds, in `scope`, the very rows of a temporary relation of ours."""
+        contract, target = self.staged.contract, self.staged.target
+        row = dialect.own_hash([dialect.plain(quote(name), target.column(name)) for name in columns_of(contract)])
+        digest, condition = f"SELECT (count(*), sum({row}))", self.within(dialect, scope)
+        return (
+            f"SELECT ({digest} FROM {sql.target_name(target)} WHERE {condition})\n"
+            f"  IS NOT DISTINCT FROM ({digest} FROM {relation} WHERE {condition})"
+        )
+
     def keep(self, dialect: Dialect) -> str:
         """Return the statement that keeps the rows about to be replaced; it takes the parameter `run_id`.
 
@@ -131,7 +141,7 @@ class Publication:
         return (
             "BEGIN TRANSACTION",
             self.fence(),
-            f"-- must be {self.base}, as it was compared\n{self.fingerprint(dialect, self.compared)}",
+            f"-- must be true: {self.base}, as it was compared\n{self.holds(dialect, self.names.base, self.compared)}",
             self.keep(dialect),
             *([f"-- so that a concurrent UPDATE is a conflict and not lost\n{touch}"] if touch else []),
             self.delete(dialect),
@@ -144,10 +154,7 @@ class Publication:
     def differing(self, session: Session) -> tuple[str, ...]:
         """Read the written slices and name those that are not the staged rows."""
         staged = self.staged
-        found = Fingerprint(
-            *(int(value) for value in session.execute(self.fingerprint(session.dialect, self.written))[0])
-        )
-        if found == self.after:
+        if session.execute(self.holds(session.dialect, self.names.staged, self.written))[0][0]:
             return ()
         column = sql.slice_column(staged.contract, staged.target)
         select = sql.base_select(

@@ -66,6 +66,9 @@ class Dialect(Protocol):
     def row_hash(self, text: str) -> str:
         """Return the first 60 bits of the md5 of `text`, as an integer that can be summed without overflow."""
 
+    def own_hash(self, expressions: Sequence[str]) -> str:
+        """Return the database's own hash of a row, cheap, and comparable within one session only."""
+
     def slice_start(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return the first moment of the unit a value lies in, in the column's own type."""
 

@@ -90,6 +90,10 @@ class DuckDBDialect:
         """Return the first 60 bits of the md5 of `text`."""
         return f"CAST(('0x' || left(md5({text}), 15)) AS BIGINT)"
 
+    def own_hash(self, expressions: Sequence[str]) -> str:
+        """Return DuckDB's own hash, by its full name: a macro of the database may bear the short one."""
+        return f"CAST(system.main.hash({', '.join(expressions)}) AS HUGEINT)"
+
     def slice_start(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return the first moment of the unit a value lies in."""
         unit = slice_column.unit.value

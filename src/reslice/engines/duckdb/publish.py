@@ -103,14 +103,12 @@ def _refuse_when_moved(engine: DuckDB, publication: Publication, staged_order: i
     if later is not None:
         found = f"{later} staged its rows after this run did, and has finished"
         raise _refused(publication, "later_run", "the newest source rows stay", found)
-    rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0]
-    live = Fingerprint(int(rows), int(total))
-    if live != publication.base:
-        found = (
-            f"{publication.compared.text} held {publication.base.rows} rows when it was compared and now {live.rows}"
-        )
-        if live.rows == publication.base.rows:
-            found = f"{publication.compared.text} holds {live.rows} rows as when it was compared, with other values"
+    if not engine.execute(publication.holds(engine.dialect, publication.names.base, publication.compared))[0][0]:
+        before = publication.base.rows
+        live = engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0]
+        found = f"{publication.compared.text} held {before} rows when it was compared and now {live}"
+        if live == before:
+            found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
         raise _refused(publication, "base_moved", "the slice is what it was compared with", found)
 
 
