@@ -77,7 +77,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 @pytest.mark.parametrize(
     ("name", "every"),
-    [("whole", 23), ("per slice", 23), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in CALLS)],
+    [("whole", 40), ("per slice", 60), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in CALLS)],
 )
 def test_killed_before_a_statement(corrected: Scenario, tmp_path: Path, killer: Killer, name: str, every: int) -> None:
     states = set()

@@ -23,7 +23,7 @@ from tests.crash.scenario import CALLS, Scenario, copies, make, run, sane_after
 from tests.crash.statements import Act, Killed, Rows, at, kill_at
 from tests.model import Call
 
-SAMPLED = [("whole", 17), ("per slice", 17)]
+SAMPLED = [("whole", 23), ("per slice", 40)]
 EVERY = [*SAMPLED, *(pytest.param(name, 1, marks=pytest.mark.slow) for name in CALLS)]
 """A run, and which of its statements it is stopped at: each commit, what follows it, and every n-th; or every one."""
 
