@@ -28,7 +28,6 @@ LINES_MAX, FUNCTION_LINES_MAX, PARAMETERS_MAX = 400, 70, 6
 EXCEPTIONS = {
     # what crosses a size, and why
     "values.py": "every value of the steps, so that one page shows what a run is made of",
-    "ledger.py": "the ledger's tables, with the meaning of each column, beside what writes and reads them",
     "project.py:run": "the options of the command, one keyword each",
     "run.py:_run": "the steps of a run and what each takes",
 }
