@@ -115,13 +115,13 @@ class Project:
                 newest = self._newest(engine, None, int(back[1] or 0) + 1)[int(back[1] or 0) :]
                 schemas = [self._file.targets[run.target].ledger.schema for run in newest if run.target in self.targets]
                 reference = newest[0].id if newest else reference
-            found = [run for schema in schemas for run in engine.find_runs(schema, reference)]
+            found = [run for schema in schemas for run in engine.ledger.find_runs(schema, reference)]
         if len(found) != 1:
             raise _unknown_run(reference, found)
         return found[0]
 
     def _newest(self, engine: Engine, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
-        found = [run for schema in self._schemas(target) for run in engine.runs(schema, target, limit)]
+        found = [run for schema in self._schemas(target) for run in engine.ledger.runs(schema, target, limit)]
         return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
 
     def _schemas(self, target: str | None) -> list[str]:

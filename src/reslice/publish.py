@@ -79,7 +79,7 @@ def publish_each(job: Job, run: Run) -> Run:
     finished = replace(_with_done(job, run, done), outcome=Outcome.PUBLISHED, warnings=(*run.warnings, *warnings))
     contract, target = job.staged.contract, job.staged.target
     try:
-        job.engine.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
+        job.engine.ledger.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
     except ResliceError as error:
         raise _unrecorded(job, finished, done, error) from error
     return _read_back(job, finished, tuple(done))

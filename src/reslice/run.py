@@ -100,7 +100,7 @@ def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> 
         target = engine.target(contract)
         progress.run = replace(progress.run, table=target.resolved)
         refuse_without_rights(contract, target)
-        opened = engine.open_run(request, target)
+        opened = engine.ledger.open_run(request, target)
     except ResliceError as error:
         raise _with_run(error, progress.run, began) from error.__cause__
     progress.run = replace(progress.run, id=opened.id, notes=opened.abandoned, warnings=_downstream_warning(contract))
@@ -179,7 +179,7 @@ def _unchanged(engine: Engine, staged: Staged, opened: Opened, run: Run) -> Run:
     """Record that the target already holds the staged rows; nothing is rewritten."""
     assert run.diff is not None, "unchanged is said of what was compared"
     done = replace(run, outcome=Outcome.UNCHANGED, rows_after=run.diff.base.rows, after=run.diff.base)
-    engine.close_run(staged, staged.contract, staged.target, opened, done, State.UNCHANGED)
+    engine.ledger.close_run(staged, staged.contract, staged.target, opened, done, State.UNCHANGED)
     return done
 
 
@@ -223,7 +223,7 @@ def _widen(engine: Engine, contract: Contract, target: Target, options: Options,
             raise Misused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
         return
     scope = progress.run.scope
-    moments = engine.affected(contract, target, scope)
+    moments = engine.ledger.affected(contract, target, scope)
     if options.with_affected:
         progress.run = replace(progress.run, scope=scope.plus(moments))
         return
@@ -272,7 +272,7 @@ def _close_failed(
         return
     state = State.FAILED if isinstance(error, PartlyPublished) else STATES.get(run.outcome, State.FAILED)
     try:
-        engine.close_run(progress.staged, contract, target, opened, run, state)
+        engine.ledger.close_run(progress.staged, contract, target, opened, run, state)
     except OutcomeUnknown:  # the ledger does not hold what was said to be published
         raise
     except ResliceError:

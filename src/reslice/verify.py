@@ -32,7 +32,7 @@ def verify(engine: Engine, contract: Contract, scope: Scope, on_step: OnStep, *,
     """
     began = time.monotonic()
     target = engine.target(contract)
-    opened = None if request is None else engine.open_run(request, target)
+    opened = None if request is None else engine.ledger.open_run(request, target)
     run = Run(
         "verify", contract.name, target.resolved, scope, Outcome.UNCHANGED, kind=Kind.VERIFY, method=contract.method
     )
@@ -50,12 +50,12 @@ def verify(engine: Engine, contract: Contract, scope: Scope, on_step: OnStep, *,
         error.run = replace(run, outcome=outcome, error=error, checks=failed, seconds=time.monotonic() - began)
         if opened is not None:
             state = State.REFUSED if outcome is Outcome.REFUSED else State.FAILED
-            engine.close_run(None, contract, target, opened, error.run, state)
+            engine.ledger.close_run(None, contract, target, opened, error.run, state)
         raise
     done = replace(done, seconds=time.monotonic() - began)
     if opened is not None:
         state = State.UNCHANGED if all(each.ok for each in done.checks) else State.FAILED
-        engine.close_run(None, contract, target, opened, done, state)
+        engine.ledger.close_run(None, contract, target, opened, done, state)
     return done
 
 

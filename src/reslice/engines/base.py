@@ -47,6 +47,27 @@ class Capability:
     reason: str = ""
 
 
+class Ledger(Protocol):
+    """The record of runs in one database."""
+
+    def open_run(self, request: Request, target: Target) -> Opened:
+        """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
+
+    def close_run(
+        self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
+    ) -> None:
+        """Commit how a run ended that publishes nothing more. The target is not touched."""
+
+    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
+        """Return the slices outside `scope` that corrections touch and no run has covered since."""
+
+    def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
+        """Return the newest runs of the ledger, newest first; none when there is no ledger."""
+
+    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
+        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
+
+
 class Engine(Protocol):
     """A database that can stage, compare and publish one range of slices."""
 
@@ -54,14 +75,15 @@ class Engine(Protocol):
     version: str
     methods: Mapping[Method, Capability]
 
+    @property
+    def ledger(self) -> Ledger:
+        """Return the record of runs in this database."""
+
     def now(self) -> datetime:
         """Return the database's clock, an aware instant."""
 
     def target(self, contract: Contract) -> Target:
         """Describe the live table, its columns in the contract's spelling; Refused when there is none."""
-
-    def open_run(self, request: Request, target: Target) -> Opened:
-        """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
 
     def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None) -> Staged:
         """Evaluate source, controls and base in one snapshot into temporary tables. The target is not touched."""
@@ -91,20 +113,6 @@ class Engine(Protocol):
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
-
-    def close_run(
-        self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
-    ) -> None:
-        """Commit how a run ended that publishes nothing more. The target is not touched."""
-
-    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
-        """Return the slices outside `scope` that corrections touch and no run has covered since."""
-
-    def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
-        """Return the newest runs of the ledger, newest first; none when there is no ledger."""
-
-    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
-        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
 
     def progress(self) -> float | None:
         """Return the percentage of the statement that runs now, None when it is not known. Any thread may ask."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import duckdb
 
+from reslice.contract import Contract
 from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import interrupted
+from reslice.engines.duckdb.errors import failed, interrupted
 from reslice.engines.sql import Dialect
 
 SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "python_enable_replacements = false")
@@ -21,7 +22,8 @@ SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "
 class DuckDBSession:
     """A connection that runs one statement at a time. `interrupt` and `progress` may be called from any thread."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, shown: str) -> None:
+        self.shown = shown
         self.dialect: Dialect = DuckDBDialect()
         self._connection = connection
         self._interrupted = threading.Event()
@@ -70,6 +72,19 @@ class DuckDBSession:
             self._connection.execute("ROLLBACK")
         except duckdb.Error:
             return
+
+    @contextmanager
+    def translated(self, contract: Contract | None, doing: str) -> Iterator[None]:
+        """Roll back whatever is open when an error passes, and tell one of the driver as one of ours."""
+        try:
+            yield
+        except duckdb.Error as error:
+            self.roll_back()
+            about, place = (contract.name, contract.table) if contract else (self.shown, "every table")
+            raise failed(about, error, doing, unchanged=f"{place} is as it was; nothing was written") from error
+        except BaseException:
+            self.roll_back()
+            raise
 
     def progress(self) -> float | None:
         """Return the percentage of the statement that runs now."""

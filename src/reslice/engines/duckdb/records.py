@@ -1,0 +1,179 @@
+"""The ledger of a DuckDB database: runs are opened and closed, asked for, and counted in the order they staged.
+
+A DuckDB file is open in one process, so a run of any other process is not alive, and a lock of this process orders the
+ledger's own transactions.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+import reslice
+from reslice import ledger
+from reslice.contract import Contract
+from reslice.engines import sql
+from reslice.engines.affected import FIRST_INSTANT, affected
+from reslice.engines.duckdb.errors import unknown
+from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_second_ledger
+from reslice.engines.duckdb.session import DuckDBSession
+from reslice.ranges import Moment, Scope
+from reslice.values import LedgerRun, Opened, Published, Request, Run, Staged, State, Target
+
+_ALIVE: set[str] = set()
+"""Engines of this process that are open."""
+
+LEDGER_LOCK = threading.Lock()
+_last_order = 0
+
+TouchedSince = Callable[[Contract, Target, str], list[Moment]]
+
+
+class DuckDBLedger:
+    """The ledger in the database of one session."""
+
+    def __init__(self, session: DuckDBSession, touched_since: TouchedSince) -> None:
+        self._session = session
+        self._touched_since = touched_since
+        self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
+        self._staged_orders: dict[str, int] = {}
+        self._parts: dict[str, dict[str, Any]] = {}
+
+    def close(self) -> None:
+        """Let go: runs of this session are not alive any more."""
+        _ALIVE.discard(self._token)
+
+    def take_order(self, contract: Contract, target: Target, token: str, opened: Opened | None) -> None:
+        """Give a staging the next number, in the transaction that stages; a plan has none."""
+        global _last_order
+        if opened is None:
+            return
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        stored = int(self._session.execute(f"SELECT coalesce(max(staged_order), 0) FROM {where}.runs")[0][0])
+        _last_order = max(_last_order, stored) + 1
+        self._staged_orders[token] = _last_order
+
+    def staged_order(self, staged: Staged) -> int:
+        """Return the number of a staging of a run."""
+        return self._staged_orders[staged.token]
+
+    def add_part(self, opened: Opened, published: Published, kept: str) -> None:
+        """Remember what the ledger is told of a run of many commits when it ends: its last order, its time in all."""
+        before = self._parts.get(opened.id, {"lock_milliseconds": 0})
+        self._parts[opened.id] = {
+            "publish_order": published.order,
+            "lock_milliseconds": before["lock_milliseconds"] + published.lock_milliseconds,
+            "kept_table": kept,
+        }
+
+    def open_run(self, request: Request, target: Target) -> Opened:
+        """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
+        where = ledger.place(target.catalog, request.contract.ledger.schema)
+        about = {
+            "process": self._token,
+            "tool_version": reslice.__version__,
+            "engine_version": f"duckdb {duckdb.__version__}",
+        }
+        with LEDGER_LOCK, self._session.translated(request.contract, "the ledger"), self._session.transaction():
+            present = self._ledger_columns(request.contract, target)
+            refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
+            refuse_second_ledger(self._session, request.contract, target)
+            for statement in ledger.create_statements(where, present):
+                self._session.execute(statement)
+            _ALIVE.add(self._token)
+            abandoned = ledger.abandon(self._session, where, sorted(_ALIVE))
+            opened = ledger.open_request(self._session, where, request, target, about)
+            kept = ledger.kept_table(where, target)
+            self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
+        return Opened(opened.id, abandoned)
+
+    def close_run(
+        self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
+    ) -> None:
+        """Commit how a run ended that publishes nothing more; the target is not touched."""
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        order = self._staged_orders.get(staged.token) if staged else None
+        more = {"staged_order": order, **self._parts.get(opened.id, {})}
+        with self._session.ending(), self._session.translated(contract, "the ledger"):
+            try:
+                with LEDGER_LOCK, self._session.transaction():
+                    self._refuse_to_claim(where, contract, opened, run)
+                    if ledger.close(self._session, where, opened.id, run, state, more):
+                        ledger.insert_rest(self._session, where, opened.id, run)
+            except duckdb.Error:
+                self._session.roll_back()
+                if (
+                    ledger.state_of(self._session, where, opened.id) is not state
+                ):  # the answer to the commit may have been lost
+                    raise
+
+    def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run) -> None:
+        """Raise OutcomeUnknown when the ledger does not hold every slice that a run of many commits has published."""
+        if not run.slices_done:
+            return
+        landed = ledger.count_published(self._session, where, opened.id)
+        if landed != len(run.slices_done):
+            found = f"{len(run.slices_done)} slices were committed, and the ledger holds {landed}"
+            raise unknown(contract, run.scope, opened.id, found)
+
+    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
+        """Return the slices outside `scope` that corrections touch and no run has covered since."""
+
+        def touched_since(since: str) -> list[Moment]:
+            return self._touched_since(contract, target, since)
+
+        with self._session.translated(contract, "which slices corrections touch"):
+            if not self._has_ledger(contract.ledger.schema, target.catalog):
+                return tuple(moment for moment in touched_since(FIRST_INSTANT) if not scope.contains(moment))
+            where = ledger.place(target.catalog, contract.ledger.schema)
+            return affected(self._session, where, contract, target, scope, touched_since)
+
+    def _ledger_columns(self, contract: Contract, target: Target) -> set[tuple[str, str]]:
+        rows = self._session.execute(
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = $catalog"
+            " AND schema_name = $schema",
+            {"catalog": target.catalog, "schema": contract.ledger.schema},
+        )
+        return {(table, column) for table, column in rows}
+
+    def _has_ledger(self, schema: str, catalog: str | None = None) -> bool:
+        return any(catalog in (None, found) for found in self._ledger_catalogs(schema))
+
+    def _ledger_catalogs(self, schema: str) -> list[str]:
+        rows = self._session.execute(
+            "SELECT database_name FROM duckdb_columns() WHERE schema_name = $schema AND table_name = 'runs'"
+            " AND column_name = 'contract_digest' ORDER BY database_name <> current_database(), database_name",
+            {"schema": schema},
+        )
+        return [row[0] for row in rows]
+
+    def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
+        """Return the newest runs of the ledger, newest first; none when there is no ledger."""
+        found: list[LedgerRun] = []
+        with self._session.translated(None, "the ledger"):
+            for catalog in self._ledger_catalogs(ledger_schema):
+                found += map(_seen, ledger.runs(self._session, ledger.place(catalog, ledger_schema), target, limit))
+        return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
+
+    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
+        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
+        matches: list[LedgerRun] = []
+        with self._session.translated(None, "the ledger"):
+            for catalog in self._ledger_catalogs(ledger_schema):
+                where = ledger.place(catalog, ledger_schema)
+                matches += [
+                    ledger.whole(self._session, where, _seen(run))
+                    for run in ledger.find(self._session, where, reference)
+                ]
+        return tuple(matches)
+
+
+def _seen(run: LedgerRun) -> LedgerRun:
+    """Return a run with whether it is at work now."""
+    return replace(run, alive=run.state == State.REQUESTED and run.process in _ALIVE)
