@@ -25,7 +25,7 @@ from reslice.contract import Contract
 from reslice.engines import ENGINES
 from reslice.errors import SAME_AGAIN, Failure, Misused, Refused, ResliceError
 from reslice.ranges import Range, Scope
-from reslice.run import Approval, OnStep, Options
+from reslice.run import Approval, OnOpened, OnStep, Options
 from reslice.values import Fingerprint, Kind, LedgerRun, Request, Run
 
 if TYPE_CHECKING:
@@ -216,12 +216,15 @@ class TargetHandle:
         with_affected: bool = False,
         wait: timedelta | None = None,
         on_step: OnStep | None = None,
+        on_opened: OnOpened | None = None,
     ) -> Run:
         """Publish what differs, in one commit (`per_slice`: one per slice), or raise with the table as it was.
 
         `allow` names guards (`empty_slice=2026-01-02`) and needs a `reason`. `approve` is a stopped run or a plan file,
-        and publishes exactly its diff. `rewrite` writes the slices even when nothing differs.
+        and publishes exactly its diff. `rewrite` writes the slices even when nothing differs. `on_opened` is called
+        once, with what is known of the run when it stands in the ledger.
         """
+        from reslice import lineage
         from reslice.run import run
 
         approval, approved_range = self._approval(approve, wait)
@@ -234,8 +237,18 @@ class TargetHandle:
             contract, scope, Kind.RUN, allowed, _sayable(reason), _actor(), approval.name if approval else ""
         )
         options = Options(rewrite=rewrite, per_slice=per_slice, with_affected=with_affected, approval=approval)
-        with self._engine(wait, on_step, read_only=False) as engine:
-            return run(engine, request, options, on_step or _silent)
+
+        def work(told: lineage.Told) -> Run:
+            with self._engine(wait, on_step, read_only=False) as engine:
+
+                def opened(known: Run) -> None:
+                    told(known, lambda: engine.ledger.find_runs(contract.ledger.schema, str(known.id)))
+                    if on_opened is not None:
+                        on_opened(known)
+
+                return run(engine, request, options, on_step or _silent, opened)
+
+        return lineage.followed(work, self.project._file.connection)
 
     def verify(
         self,

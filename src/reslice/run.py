@@ -42,6 +42,11 @@ from reslice.values import (
 )
 
 OnStep = Callable[[str], None]
+OnOpened = Callable[[Run], None]
+
+
+def _tell_nobody(_run: Run) -> None:
+    """Tell nobody that a run stands in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +93,13 @@ def plan(engine: Engine, contract: Contract, scope: Scope, options: Options, on_
     )
 
 
-def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> Run:
+def run(
+    engine: Engine, request: Request, options: Options, on_step: OnStep, on_opened: OnOpened = _tell_nobody
+) -> Run:
     """Publish the slices that differ, or end with the table as it was; the ledger has the run either way.
 
-    Raises every error of `reslice.errors`, with `error.run` set to what was known.
+    `on_opened` hears of the run as soon as it stands in the ledger, outside of any transaction. Raises every error of
+    `reslice.errors`, with `error.run` set to what was known.
     """
     began = time.monotonic()
     contract = request.contract
@@ -105,6 +113,7 @@ def run(engine: Engine, request: Request, options: Options, on_step: OnStep) -> 
         raise _with_run(error, progress.run, began) from error.__cause__
     progress.run = replace(progress.run, id=opened.id, notes=opened.abandoned, warnings=_downstream_warning(contract))
     try:
+        on_opened(progress.run)
         _widen(engine, contract, target, options, progress)
         done = _run(engine, request, options, target, opened, progress, on_step)
     except ResliceError as error:

@@ -13,9 +13,33 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # From the outside in. A module may import from its own layer and from those after it.
 LAYERS = [
-    ["start", "cli", "cli_bug", "cli_commands", "cli_look", "cli_run", "cli_session", "progress", "retail"],
-    ["report", "report_error", "report_json", "report_ledger", "next_command", "layout", "project", "plan_file"],
-    ["run", "verify", "consents"],
+    [
+        "start",
+        "cli",
+        "cli_bug",
+        "cli_commands",
+        "cli_look",
+        "cli_run",
+        "cli_session",
+        "progress",
+        "retail",
+        "cli_log",
+        "cli_page",
+    ],
+    [
+        "report",
+        "report_error",
+        "report_json",
+        "report_ledger",
+        "next_command",
+        "layout",
+        "project",
+        "plan_file",
+        "writers",
+        "page",
+        "page_file",
+    ],
+    ["run", "verify", "consents", "lineage", "lineage_events"],
     ["publish", "approve", "compare", "check", "stage"],
     ["engines", "ledger"],
     ["contract_file", "contract_rules", "contract_schema", "contract_values", "contract_yaml", "contract_connection"],
@@ -84,14 +108,14 @@ def test_only_approve_makes_an_approved() -> None:
     assert makers == {"approve.py"}
 
 
-def test_no_exception_is_caught_whole_but_in_main() -> None:
+def test_no_exception_is_caught_whole_but_in_main_and_where_a_run_must_not_fail_over_what_is_said_of_it() -> None:
     catchers = {
         path.name
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
     }
-    assert catchers <= {"cli.py"}
+    assert catchers <= {"cli.py", "cli_page.py", "lineage.py"}
 
 
 def test_pieces_stay_small() -> None:
