@@ -8,7 +8,7 @@ Only `approve` makes an `Approved`, and only an `Approved` can be published.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -82,6 +82,8 @@ class Target:
     rights_missing: tuple[str, ...] = ()
     keyed: frozenset[str] = frozenset()
     not_null: frozenset[str] = frozenset()
+    keys: tuple[frozenset[str], ...] = ()
+    """The column sets of which the database lets each combination in once: primary key, unique, unique index."""
 
     @property
     def resolved(self) -> str:
@@ -144,6 +146,15 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+class SliceState(StrEnum):
+    """How a slice of the target stands to the source: the same rows, other rows, none of them, or rows of no source."""
+
+    EQUAL = "equal"
+    DIFFERS = "differs"
+    MISSING = "missing"
+    EXTRA = "extra"
 
 
 class Change(StrEnum):
@@ -273,11 +284,22 @@ class SliceDiff:
     removed: int = 0
     unchanged: int = 0
     repeated: int = 0
+    totals: Mapping[str, Total] = field(default_factory=dict)
+    """The sum of each measure over the slice, on both sides."""
 
     @property
     def differs(self) -> bool:
         """Whether base and staged rows are not the same rows; decided by rows and fingerprints, never by a join."""
         return self.base != self.staged
+
+    @property
+    def state(self) -> SliceState:
+        """How target and source stand to each other in this slice."""
+        if not self.differs:
+            return SliceState.EQUAL
+        if not self.base.rows:
+            return SliceState.MISSING
+        return SliceState.DIFFERS if self.staged.rows else SliceState.EXTRA
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,18 @@ engine: they arrive as `reslice.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
 from reslice.contract import Contract, Method, Reconciliation
+from reslice.profile import KeyCount, Profile
 from reslice.ranges import Moment, Scope
 from reslice.values import (
     Approved,
+    Column,
     ControlLine,
     Diff,
     Findings,
@@ -47,11 +49,38 @@ class Capability:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """What committed slices hold when they are read again. `differing` names those that are not the staged rows.
+
+    `is_later` says that others took their turn of the table after the commit: another publish, or a writer under
+    `writer_lock`. A difference is then what they wrote, in order, and nothing slipped in.
+    """
+
+    differing: tuple[str, ...]
+    is_later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerMade:
+    """The ledger of one schema: where it is, the tables that were made or gained columns, and those that were there."""
+
+    schema: str
+    made: tuple[str, ...]
+    present: tuple[str, ...]
+
+
 class Ledger(Protocol):
     """The record of runs in one database."""
 
     def open_run(self, request: Request, target: Target) -> Opened:
         """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
+
+    def create(self, contract: Contract, target: Target | None) -> LedgerMade:
+        """Make the ledger of a contract ahead of its first run, or bring it up to date; rows that are there stay.
+
+        It stands in the database of the target; where there is no target yet, in that of the connection.
+        """
 
     def close_run(
         self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
@@ -68,6 +97,25 @@ class Ledger(Protocol):
         """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
 
 
+class Survey(Protocol):
+    """What a database says about tables that no contract names yet. Nothing is written."""
+
+    def find(self, name: str) -> Target | None:
+        """Describe a table or view by name; None when there is none."""
+
+    def relations(self) -> tuple[Target, ...]:
+        """Return the tables and views of the database with their columns alone, those of ledgers left out."""
+
+    def profile(self, target: Target) -> Profile:
+        """Look at the columns of a table."""
+
+    def count_keys(self, target: Target, slice_column: str, sets: Sequence[Sequence[str]]) -> KeyCount:
+        """Count the distinct keys that each set of columns has, in the newest slices of a large table."""
+
+    def source_columns(self, contract: Contract, target: Target, scope: Scope) -> tuple[Column, ...]:
+        """Return the columns that the contract's source would return; Misused[source_invalid] when it cannot."""
+
+
 class Engine(Protocol):
     """A database that can stage, compare and publish one range of slices."""
 
@@ -78,6 +126,10 @@ class Engine(Protocol):
     @property
     def ledger(self) -> Ledger:
         """Return the record of runs in this database."""
+
+    @property
+    def survey(self) -> Survey:
+        """Return what tables of this database look like, whether or not a contract names them."""
 
     def now(self) -> datetime:
         """Return the database's clock, an aware instant."""
@@ -111,7 +163,7 @@ class Engine(Protocol):
     def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...], diff: Diff | None) -> tuple[str, ...]:
         """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace."""
 
-    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
 
     def progress(self) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -180,33 +180,55 @@ def compare(session: Session, staged: Staged, names: Names) -> Diff:
     """Compare staged rows and base. Equal row counts and fingerprints decide, never an empty join."""
     contract, target, scope = staged.contract, staged.target, staged.scope
     column = sql.slice_column(contract, target)
-    session.execute(f"CREATE TEMPORARY TABLE {names.slices} AS {sql.slices_select(names)}")
-    rows = session.execute(
-        f"SELECT {session.dialect.slice_text('slice', column)}, base_rows, base_total, staged_rows, staged_total"
-        f" FROM {names.slices} ORDER BY slice"
-    )
-    sides = [
-        (moment_of(scope, column, row[0]), Fingerprint(int(row[1]), int(row[2])), Fingerprint(int(row[3]), int(row[4])))
-        for row in rows
-    ]
+    sides = _sides(session, staged, names)
     counts: dict[Any, tuple[int, int, int, int]] = {}
     groups: tuple[GroupDiff, ...] = ()
-    if any(base != after for _, base, after in sides):
+    if any(side.differs for side in sides):
         diff = sql.diff_select(session.dialect, contract, target, names)
         session.execute(f"CREATE TEMPORARY TABLE {names.diff} AS {diff}")
         counts = _slice_counts(session, scope, column, names)
         groups = _groups(session, staged, column, names)
-    slices = tuple(_slice_diff(scope, moment, base, after, counts.get(moment)) for moment, base, after in sides)
+    slices = tuple(_counted(side, counts.get(side.slice, (0, 0, 0, 0))) for side in sides)
     moved = sum(added + changed + removed for added, changed, removed, _ in counts.values())
-    return Diff(scope, slices, groups, moved - len(groups), _totals(session, staged, names), columns_of(contract))
+    measures = [measure.name for measure in sql.numeric_measures(contract, target)]
+    totals = {name: _added_up(side.totals[name] for side in sides) for name in measures}
+    return Diff(scope, slices, groups, moved - len(groups), totals, columns_of(contract))
 
 
-def _slice_diff(
-    scope: Scope, moment: Any, base: Fingerprint, staged: Fingerprint, counts: tuple[int, int, int, int] | None
-) -> SliceDiff:
-    added, changed, removed, repeated = counts or (0, 0, 0, 0)
-    unchanged = staged.rows - added - changed
-    return SliceDiff(moment, scope.label(moment), base, staged, added, changed, removed, unchanged, repeated)
+def _sides(session: Session, staged: Staged, names: Names) -> list[SliceDiff]:
+    """Put both sides of every slice with rows beside each other, in order; how groups moved is not counted yet."""
+    contract, scope = staged.contract, staged.scope
+    column = sql.slice_column(contract, staged.target)
+    measures = [measure.name for measure in sql.numeric_measures(contract, staged.target)]
+    sums = [sum_of(session.dialect, staged, name) for name in measures]
+    session.execute(f"CREATE TEMPORARY TABLE {names.slices} AS {sql.slices_select(names, sums)}")
+    summed = "".join(f", base_sum_{place}, staged_sum_{place}" for place in range(len(sums)))
+    rows = session.execute(
+        f"SELECT {session.dialect.slice_text('slice', column)}, base_rows, base_total, staged_rows, staged_total"
+        f"{summed} FROM {names.slices} ORDER BY slice"
+    )
+    sides = []
+    for text, base_rows, base_total, staged_rows, staged_total, *values in rows:
+        moment = moment_of(scope, column, text)
+        pairs = zip(measures, values[::2], values[1::2], strict=True)
+        totals = {name: Total(exact_number(before), exact_number(after)) for name, before, after in pairs}
+        base, after = Fingerprint(int(base_rows), int(base_total)), Fingerprint(int(staged_rows), int(staged_total))
+        sides.append(SliceDiff(moment, scope.label(moment), base, after, totals=totals))
+    return sides
+
+
+def _counted(side: SliceDiff, counts: tuple[int, int, int, int]) -> SliceDiff:
+    added, changed, removed, repeated = counts
+    unchanged = side.staged.rows - added - changed
+    return replace(side, added=added, changed=changed, removed=removed, unchanged=unchanged, repeated=repeated)
+
+
+def _added_up(totals: Iterable[Total]) -> Total:
+    """Return the sums over all slices; no value to add up on a side is None, as SQL has it."""
+    sides = list(totals)
+    before = [each.before for each in sides if each.before is not None]
+    after = [each.after for each in sides if each.after is not None]
+    return Total(sum(before) if before else None, sum(after) if after else None)
 
 
 def _slice_counts(session: Session, scope: Scope, column: Column, names: Names) -> dict[Any, tuple[int, int, int, int]]:
@@ -256,20 +278,6 @@ def _groups(session: Session, staged: Staged, column: Column, names: Names) -> t
 def _values(text: str, exact: frozenset[str]) -> Mapping[str, Any]:
     values = json.loads(text)
     return {n: Decimal(value) if n in exact and value is not None else value for n, value in values.items()}
-
-
-def _totals(session: Session, staged: Staged, names: Names) -> dict[str, Total]:
-    measures = sql.numeric_measures(staged.contract, staged.target)
-    if not measures:
-        return {}
-    sums = ", ".join(sum_of(session.dialect, staged, measure.name) for measure in measures)
-    rows = session.execute(
-        f"SELECT 1 AS side, {sums} FROM {names.base} UNION ALL SELECT 2, {sums} FROM {names.staged} ORDER BY side"
-    )
-    return {
-        measure.name: Total(exact_number(before), exact_number(after))
-        for measure, before, after in zip(measures, rows[0][1:], rows[1][1:], strict=True)
-    }
 
 
 def compare_stagings(session: Session, staged: Staged, first: Names, second: Names) -> tuple[str, ...]:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reslice import ledger
 from reslice.contract import StampValue
 from reslice.engines import sql
+from reslice.engines.base import ReadBack
 from reslice.engines.session import Session
 from reslice.engines.sql import Dialect, Names, Touch, quote
 from reslice.fingerprint import columns_of
@@ -68,10 +70,7 @@ class Publication:
 
     def fence(self) -> str:
         """Return the statement that comes first and must touch exactly one row."""
-        return (
-            f"UPDATE {self.where}.fences SET generation = generation + 1"
-            " WHERE table_name = $table_name RETURNING generation"
-        )
+        return ledger.fence_statement(self.where)
 
     def fingerprint(self, dialect: Dialect, scope: Scope) -> str:
         """Return the SELECT of the target's fingerprint over `scope`."""
@@ -151,11 +150,19 @@ class Publication:
             "COMMIT",
         )
 
-    def differing(self, session: Session) -> tuple[str, ...]:
-        """Read the written slices and name those that are not the staged rows."""
+    def read_back(self, session: Session, turns: Sequence[int]) -> ReadBack:
+        """Read the written slices, and in the same snapshot whether others took a turn since the first of `turns`."""
+        table = {"table_name": self.staged.target.resolved}
+        holds = self.holds(session.dialect, self.names.staged, self.written)
+        generation = f"SELECT generation FROM {self.where}.fences WHERE table_name = $table_name"
+        is_held, now = session.execute(f"SELECT ({holds}), ({generation})", table)[0]
+        if is_held:
+            return ReadBack(())
+        return ReadBack(self._differing(session), is_later=now != turns[0] + len(turns) - 1)
+
+    def _differing(self, session: Session) -> tuple[str, ...]:
+        """Name the written slices that are not the staged rows."""
         staged = self.staged
-        if session.execute(self.holds(session.dialect, self.names.staged, self.written))[0][0]:
-            return ()
         column = sql.slice_column(staged.contract, staged.target)
         select = sql.base_select(
             session.dialect, staged.contract, staged.target, self.written, columns_of(staged.contract)

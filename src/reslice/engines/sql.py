@@ -218,13 +218,18 @@ def staged_select(dialect: Dialect, staged: Staged, names: Names, hashed: Sequen
     )
 
 
-def slices_select(names: Names) -> str:
-    """Return the SELECT that puts both sides' fingerprints of every slice with rows beside each other."""
-    side = "SELECT {0} AS slice, count(*) AS row_count, sum({1}) AS total FROM {2} GROUP BY 1"
+def slices_select(names: Names, sums: Sequence[str]) -> str:
+    """Return the SELECT that puts both sides of every slice with rows beside each other: fingerprints, and `sums`.
+
+    Sums are columns `base_sum_N` and `staged_sum_N`, counted from 0; NULL where a side has no value to add up.
+    """
+    summed = "".join(f", {expression} AS sum_{place}" for place, expression in enumerate(sums))
+    side = "SELECT {0} AS slice, count(*) AS row_count, sum({1}) AS total" + summed + " FROM {2} GROUP BY 1"
+    shown = "".join(f",\n  b.sum_{n} AS base_sum_{n}, s.sum_{n} AS staged_sum_{n}" for n in range(len(sums)))
     return (
         "SELECT coalesce(b.slice, s.slice) AS slice,\n"
         "  coalesce(b.row_count, 0) AS base_rows, coalesce(b.total, 0) AS base_total,\n"
-        "  coalesce(s.row_count, 0) AS staged_rows, coalesce(s.total, 0) AS staged_total\n"
+        f"  coalesce(s.row_count, 0) AS staged_rows, coalesce(s.total, 0) AS staged_total{shown}\n"
         f"FROM ({side.format(SLICE, HASH, names.base)}) AS b\n"
         f"FULL JOIN ({side.format(SLICE, HASH, names.staged)}) AS s ON b.slice = s.slice"
     )

@@ -18,7 +18,7 @@ import duckdb
 from reslice import ledger
 from reslice.contract import Contract, Method, Reconciliation, SqlFile
 from reslice.engines import measure, sql
-from reslice.engines.base import Capability, Support
+from reslice.engines.base import Capability, ReadBack, Support
 from reslice.engines.controls import control_lines
 from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.errors import misused, query_failed
@@ -26,6 +26,7 @@ from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.records import LEDGER_LOCK, DuckDBLedger
 from reslice.engines.duckdb.refusals import refuse_replaced_functions
 from reslice.engines.duckdb.session import DuckDBSession
+from reslice.engines.duckdb.survey import DuckDBSurvey
 from reslice.engines.duckdb.target import describe, query_columns
 from reslice.engines.publication import Entry, Publication, scope_of
 from reslice.engines.sql import Names, quote
@@ -68,6 +69,8 @@ class DuckDB(DuckDBSession):
         super().__init__(connection, shown)
         self._path = path
         self.ledger = DuckDBLedger(self, self._touched_since)
+        self.survey = DuckDBSurvey(self, path)
+        self._turns: dict[str, list[int]] = {}
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
@@ -178,6 +181,7 @@ class DuckDB(DuckDBSession):
         entry = Entry(opened, run, groups, self.ledger.staged_order(staged))
         publication = self._publication(staged, slices, compared)
         published = publish(self, publication, entry)
+        self._turns.setdefault(staged.token, []).append(published.order)
         if alone:
             self.ledger.add_part(opened, published, publication.kept)
         return published
@@ -210,10 +214,10 @@ class DuckDB(DuckDBSession):
             *self._publication(staged, slices, compared).shown(self.dialect),
         )
 
-    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> tuple[str, ...]:
+    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
         with self.ending(), self.translated(staged.contract, "reading the slices back"):
-            return self._publication(staged, slices).differing(self)
+            return self._publication(staged, slices).read_back(self, self._turns[staged.token])
 
     def _touched_since(self, contract: Contract, target: Target, since: str) -> list[Moment]:
         query = contract.affected

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reslice.engines.duckdb.engine import DuckDB
 
 TURN_SECONDS = 0.02
+IN_FRONT = "another publish of this table, or a writer that holds its writer_lock, is under way"
 GUARDING = (Touch.OTHER, Touch.NULL)
 """What makes every concurrent UPDATE visible; the others leave out columns, or all."""
 
@@ -90,7 +91,7 @@ def _take_fence(engine: DuckDB, publication: Publication) -> int:
     try:
         generations = engine.execute(publication.fence(), table)
     except duckdb.TransactionException as error:
-        raise _TurnAwaitedError(is_fence=True, found="another publish of this table is under way") from error
+        raise _TurnAwaitedError(is_fence=True, found=IN_FRONT) from error
     assert len(generations) == 1, f"the fence of {table['table_name']} is {len(generations)} rows, not one"
     return int(generations[0][0])
 

@@ -20,6 +20,7 @@ from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines import sql
 from reslice.engines.affected import FIRST_INSTANT, affected
+from reslice.engines.base import LedgerMade
 from reslice.engines.duckdb.errors import unknown
 from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_second_ledger
 from reslice.engines.duckdb.session import DuckDBSession
@@ -81,7 +82,7 @@ class DuckDBLedger:
             "engine_version": f"duckdb {duckdb.__version__}",
         }
         with LEDGER_LOCK, self._session.translated(request.contract, "the ledger"), self._session.transaction():
-            present = self._ledger_columns(request.contract, target)
+            present = self._columns_in(target.catalog, request.contract.ledger.schema)
             refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
             refuse_second_ledger(self._session, request.contract, target)
             for statement in ledger.create_statements(where, present):
@@ -92,6 +93,22 @@ class DuckDBLedger:
             kept = ledger.kept_table(where, target)
             self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
         return Opened(opened.id, abandoned)
+
+    def create(self, contract: Contract, target: Target | None) -> LedgerMade:
+        """Make the ledger ahead of the first run, or bring it up to date; rows that are there stay."""
+        session = self._session
+        with LEDGER_LOCK, session.translated(contract, "the ledger"), session.transaction():
+            catalog = target.catalog if target else session.execute("SELECT current_database()")[0][0]
+            present = self._columns_in(catalog, contract.ledger.schema)
+            refuse_foreign_tables(contract, ledger.foreign_tables(present))
+            if target is not None:
+                refuse_second_ledger(session, contract, target)
+            statements = ledger.create_statements(ledger.place(catalog, contract.ledger.schema), present)
+            for statement in statements:
+                session.execute(statement)
+            names = [table.name for table in ledger.TABLES]
+            made = [name for name in names if any(f".{sql.quote(name)} " in statement for statement in statements)]
+        return LedgerMade(contract.ledger.schema, tuple(made), tuple(name for name in names if name not in made))
 
     def close_run(
         self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
@@ -134,11 +151,12 @@ class DuckDBLedger:
             where = ledger.place(target.catalog, contract.ledger.schema)
             return affected(self._session, where, contract, target, scope, touched_since)
 
-    def _ledger_columns(self, contract: Contract, target: Target) -> set[tuple[str, str]]:
+    def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
+        """Return the tables and columns of a schema."""
         rows = self._session.execute(
             "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = $catalog"
             " AND schema_name = $schema",
-            {"catalog": target.catalog, "schema": contract.ledger.schema},
+            {"catalog": catalog, "schema": schema},
         )
         return {(table, column) for table, column in rows}
 

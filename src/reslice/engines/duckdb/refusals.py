@@ -34,15 +34,24 @@ def refuse_foreign_tables(contract: Contract, tables: tuple[str, ...]) -> None:
 
 def refuse_second_ledger(session: Session, contract: Contract, target: Target) -> None:
     """Refuse a table that another ledger guards: two fences would let two publishes through at once."""
+    for schema in other_ledgers(session, target.catalog, contract.ledger.schema, target.resolved):
+        asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
+        found = f"the ledger in schema {schema} already guards {target.resolved}; a table has one ledger"
+        failure = Failure("ledger_foreign", asked, (found,), f"write  ledger: {{schema: {schema}}}")
+        raise Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def other_ledgers(session: Session, catalog: str, schema: str, table: str) -> list[str]:
+    """Return the schemas of ledgers other than the one in `schema` that guard a table."""
     rows = session.execute(
         "SELECT DISTINCT schema_name FROM duckdb_columns() WHERE database_name = $catalog AND table_name = 'fences'"
         " AND column_name = 'generation' AND schema_name <> $schema",
-        {"catalog": target.catalog, "schema": contract.ledger.schema},
+        {"catalog": catalog, "schema": schema},
     )
-    for (schema,) in rows:
-        fences = f"{ledger.place(target.catalog, schema)}.fences"
-        if session.execute(f"SELECT 1 FROM {fences} WHERE table_name = $name", {"name": target.resolved}):
-            asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
-            found = f"the ledger in schema {schema} already guards {target.resolved}; a table has one ledger"
-            failure = Failure("ledger_foreign", asked, (found,), f"write  ledger: {{schema: {schema}}}")
-            raise Refused(contract.name, [failure], unchanged="nothing was written")
+    return [
+        found
+        for (found,) in rows
+        if session.execute(
+            f"SELECT 1 FROM {ledger.place(catalog, found)}.fences WHERE table_name = $name", {"name": table}
+        )
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,11 @@ def describe(session: Session, contract: Contract, path: Path | None) -> Target:
     found = _find(session, name_parts(contract.table))
     if found is None:
         raise _missing(session, contract)
+    return described(session, found, (*contract.columns, *(stamp.column for stamp in contract.stamps)), path)
+
+
+def described(session: Session, found: tuple[str, str, str, str], wanted: tuple[str, ...], path: Path | None) -> Target:
+    """Describe what `resolve` has found; columns carry the spelling of `wanted`."""
     catalog, schema, table, kind = found
     parameters = {"catalog": catalog, "schema": schema, "table": table}
     rows = session.execute(
@@ -39,7 +44,6 @@ def describe(session: Session, contract: Contract, path: Path | None) -> Target:
     )
     generated = _generated(session, parameters)
     constraints = _constraints(session, parameters)
-    wanted = (*contract.columns, *(stamp.column for stamp in contract.stamps))
     columns = tuple(
         Column(spelled(name, wanted), type_text, family_of(type_text), _fill(name, default, generated))
         for name, type_text, default in rows
@@ -54,6 +58,7 @@ def describe(session: Session, contract: Contract, path: Path | None) -> Target:
         _rights(session, catalog, path),
         keyed=_covered(columns, [names for word, _, names in constraints if word in KEYS]),
         not_null=_covered(columns, [names for word, _, names in constraints if word == "NOT NULL"]),
+        keys=_unique_keys(columns, constraints),
     )
 
 
@@ -73,6 +78,11 @@ def query_columns(session: Session, table: str, wanted: Iterable[str]) -> tuple[
     rows = session.execute(f"DESCRIBE {table}")
     spellings = tuple(wanted)
     return tuple(Column(spelled(row[0], spellings), row[1], family_of(row[1])) for row in rows)
+
+
+def resolve(session: Session, name: str) -> tuple[str, str, str, str] | None:
+    """Return catalog, schema, name and kind of the table or view that `name` means on a connection; None if none."""
+    return _find(session, name_parts(name))
 
 
 def _find(session: Session, parts: list[str]) -> tuple[str, str, str, str] | None:
@@ -136,7 +146,8 @@ def _fill(name: str, default: str | None, generated: frozenset[str]) -> Fill:
     return Fill.IDENTITY if default and NEXT_VALUE.match(default) else Fill.PLAIN
 
 
-KEYS = frozenset({"PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "INDEX"})
+UNIQUE_KEYS = ("PRIMARY KEY", "UNIQUE", "UNIQUE INDEX")
+KEYS = frozenset({*UNIQUE_KEYS, "FOREIGN KEY", "INDEX"})
 
 
 def _constraints(session: Session, parameters: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -146,12 +157,28 @@ def _constraints(session: Session, parameters: dict[str, Any]) -> list[tuple[str
     rows = session.execute(
         f"SELECT constraint_type, {table}, array_to_string(constraint_column_names, chr(10))"
         f" FROM duckdb_constraints() WHERE {mine}"
-        f" UNION ALL SELECT 'INDEX', {table}, expressions FROM duckdb_indexes() WHERE {mine}"
+        f" UNION ALL SELECT CASE WHEN is_unique THEN 'UNIQUE INDEX' ELSE 'INDEX' END, {table}, expressions"
+        f" FROM duckdb_indexes() WHERE {mine}"
         f" UNION ALL SELECT 'REFERENCED BY', {table}, '' FROM duckdb_constraints()"
         " WHERE constraint_type = 'FOREIGN KEY' AND referenced_table = $table AND database_name = $catalog",
         parameters,
     )
     return [(word, name, names) for word, name, names in rows]
+
+
+def _unique_keys(columns: Iterable[Column], constraints: Sequence[tuple[str, str, str]]) -> tuple[frozenset[str], ...]:
+    """Return the column sets that the database keeps unique, the primary key first; an index of expressions is none."""
+    found = []
+    for wanted in UNIQUE_KEYS:
+        for word, _, text in constraints:
+            if word != wanted:
+                continue
+            names = text.split("\n") if word != "UNIQUE INDEX" else text.strip("[]").split(", ")
+            plain = {name.strip("\"'").replace('""', '"').lower() for name in names}
+            key = frozenset(column.name for column in columns if column.name.lower() in plain)
+            if len(key) == len(plain):
+                found.append(key)
+    return tuple(dict.fromkeys(found))
 
 
 def _covered(columns: Iterable[Column], named: Iterable[str]) -> frozenset[str]:
