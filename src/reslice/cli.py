@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from reslice import __version__, cli_bug
+from reslice import __version__, cli_bug, cli_log
 from reslice.cli_commands import Group
 from reslice.cli_look import demo, history, show
 from reslice.cli_run import plan, run, verify
@@ -38,11 +38,20 @@ from reslice.errors import Failure, Interrupted, Misused, ResliceError
 )
 @click.option("-C", "directory", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Work in DIR.")
 @click.option("--config", metavar="FILE", help="The contract file, reslice.yml unless said.")
+@click.option(
+    "--log-format",
+    type=click.Choice(cli_log.FORMATS),
+    envvar=cli_log.VARIABLE,
+    metavar="FORMAT",
+    default="text",
+    help="What is said on stderr as text, or as json: one object per line.",
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
-def root(context: click.Context, directory: str | None, config: str | None) -> int:
+def root(context: click.Context, directory: str | None, config: str | None, log_format: str) -> int:
     """Recompute a closed slice of a table and replace it, as often as you like, with the same result."""
     session: Session = context.obj
+    session.log_as(log_format)
     session.take_place(directory, config)
     if context.invoked_subcommand is None:
         session.say(context.get_help())
@@ -54,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _hold_streams()
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     session = Session(is_json="--json" in given, typed=shlex.join(["reslice", *given]))
+    session.log_as("json" if cli_log.is_json_asked(given, os.environ) else "text")
     started_in = "."
     if arguments is None:
         _listen(session)
@@ -90,6 +100,8 @@ def _listen(session: Session) -> None:
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
+        if session.log is not None:
+            session.log.write_last("it was asked to stop before its work began", 128 + number)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -109,8 +121,10 @@ def _hold_streams() -> None:
 def _dispatch(given: list[str], session: Session) -> int:
     """Run the command; what is foreseen to go wrong becomes four parts and an exit code."""
     try:
-        code: Any = root.main(given, prog_name="reslice", standalone_mode=False, obj=session)
-        return code if isinstance(code, int) else 0
+        found: Any = root.main(given, prog_name="reslice", standalone_mode=False, obj=session)
+        code = found if isinstance(found, int) else 0
+        session.finish(code)
+        return code
     except ResliceError as error:
         return session.fail(error, command=session.command)
     except click.ClickException as error:

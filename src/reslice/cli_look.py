@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reslice.cli_commands import Command, json_option
+from reslice.cli_page import check_page, page_option, write_page
 from reslice.cli_session import Session
 
 
@@ -40,15 +41,19 @@ def history(session: Session, target: str | None, limit: int, is_json: bool) -> 
 @click.argument("run")
 @click.option("--diff", "with_diff", is_flag=True, help="Every changed group that the ledger holds.")
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statements that the run executed.")
+@page_option
 @json_option
 @click.pass_obj
-def show(session: Session, run: str, with_diff: bool, with_sql: bool, is_json: bool) -> int:
+def show(session: Session, run: str, with_diff: bool, with_sql: bool, report: Path | None, is_json: bool) -> int:
     """Show one run of the ledger with its evidence.
 
     RUN is an id, the beginning of one, last, or last~1 for the one before.
     """
     session.command, session.is_json = "show", is_json
+    check_page(report)
     found = session.open().show(run)
+    if report is not None:
+        write_page(report, found, place=session.place)
     if is_json:
         from reslice.report_json import show_json
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reslice.cli_commands import Command, affected_option, json_option, scope_options
+from reslice.cli_page import check_page, page_option, with_page
 from reslice.cli_session import Session
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def plan(session: Session, /, **given: Any) -> int:
 @click.option("--rewrite", is_flag=True, help="Write every slice, also those that do not differ.")
 @click.option("--per-slice", is_flag=True, help="Publish each slice in a commit of its own.")
 @click.option("--wait", metavar="TIME", help="How long to wait for another run, such as 10m, 5s or 0s.")
+@page_option
 @json_option
 @click.pass_obj
 def run(session: Session, /, **given: Any) -> int:
@@ -89,10 +91,12 @@ def run(session: Session, /, **given: Any) -> int:
     if file is None and given["approve"] is None:
         _check_scope(given)
     options = {name: given[name] for name in ("allow", "reason", "rewrite", "per_slice", "with_affected")}
-    options["wait"] = _wait(given["wait"])
+    options |= {"wait": _wait(given["wait"]), "on_opened": session.learn}
+    check_page(given["report"])
     project = session.open()
     work = _run_call(project, given, file, options)
-    return _answer(session, session.work(project, work), given)
+    found = with_page(session, project, given["report"], lambda: session.work(project, work))
+    return _answer(session, found, given)
 
 
 @click.command(
@@ -123,8 +127,8 @@ def verify(session: Session, /, **given: Any) -> int:
 
 def _begin(session: Session, command: str, given: dict[str, Any]) -> None:
     """Take note of the command, and refuse words that say nothing or say the same thing twice."""
-    session.command = command
-    session.is_json = given["is_json"]
+    scope = " ".join(given["interval"]) if given["interval"] is not None else given["range"]
+    session.begin(command, is_json=given["is_json"], target=given["target"], range=scope)
     for name in ("target", *_SCOPE_NAMES, "approve"):
         if given.get(name) == "":
             raise click.UsageError(f"{_shown_name(name)} is empty.")
@@ -202,16 +206,17 @@ def _answer(session: Session, found: Run, given: dict[str, Any]) -> int:
     """Print the answer in the form that was asked for and return its exit code."""
     from reslice.report_json import as_json, exit_code
 
-    session.code = exit_code(found, changes_count=given.get("changes_count", False))
+    code = exit_code(found, changes_count=given.get("changes_count", False))
+    session.answer(found, code)
     way_on = _way_on(found, given)
     if session.is_json:
         sql = {"sql": [*found.sql]} if given.get("with_sql") else {}
-        session.say_json(as_json(found, place=session.place, way_on=way_on, code=session.code) | sql)
-        return session.code
+        session.say_json(as_json(found, place=session.place, way_on=way_on, code=code) | sql)
+        return code
     from reslice.report import run_text, sql_text
 
     session.say(sql_text(found) if given.get("with_sql") else run_text(found, place=session.place, way_on=way_on))
-    return session.code
+    return code
 
 
 def _way_on(found: Run, given: dict[str, Any]) -> str:

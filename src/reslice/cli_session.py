@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from reslice.cli_log import Log
 from reslice.errors import SAME_AGAIN, Interrupted, ResliceError, Stopped
 from reslice.layout import escaped, fitted, placed
 
@@ -24,7 +25,7 @@ class Session:
     """One command; `typed` is how it was given.
 
     `place` leads to the project in commands we print, and `code` is set as soon as the outcome is known. `is_over` is
-    true from the moment the work has ended: a signal cannot undo it any more.
+    true from the moment the work has ended: a signal cannot undo it any more. With a `log`, talk goes there.
     """
 
     is_json: bool = False
@@ -35,6 +36,24 @@ class Session:
     typed: str = "reslice"
     signal_number: int = 0
     is_over: bool = False
+    log: Log | None = None
+    found: Run | None = None
+
+    def begin(self, command: str, *, is_json: bool, target: str | None = None, range: str | None = None) -> None:
+        """Take note of which command it is, how it answers, and what it was asked for."""
+        self.command, self.is_json = command, is_json
+        if self.log is not None:
+            self.log.about(target=target, range=range)
+
+    def log_as(self, log_format: str) -> None:
+        """Begin a log, or none, as the option or the variable says."""
+        self.log = (self.log or Log(sys.stderr)) if log_format == "json" else None
+
+    def named_log(self) -> Log | None:
+        """Return the log, whose next line has the command as it is known by now; None when there is none."""
+        if self.log is not None and self.command != "error":
+            self.log.command = self.command
+        return self.log
 
     def take_place(self, directory: str | None, config: str | None) -> None:
         """Go to the directory, remember the contract file, and how to say both again."""
@@ -58,7 +77,7 @@ class Session:
         """Return what the call returns; meanwhile signals stop it, and a terminal shows how far it is."""
         from reslice.progress import Worker
 
-        worker = Worker(project, sys.stderr)
+        worker = Worker(project, sys.stderr, self.named_log())
 
         def work_to_the_end() -> Run:
             try:
@@ -71,34 +90,92 @@ class Session:
         finally:
             self.signal_number = worker.signal_number
 
+    def learn(self, run: Run) -> None:
+        """Take note of what is known of a run, for the lines of the log that follow."""
+        if self.log is not None:
+            self.log.learn(run)
+
     def say(self, text: str) -> None:
-        """Print a result to stdout."""
-        emit(text, sys.stdout)
+        """Print a result to stdout. Where that is not possible, the command ends as it would have, and says so."""
+        trouble = emit(text, sys.stdout)
+        if trouble:
+            self.warn(f"the answer could not be written: {trouble}")
 
     def say_json(self, value: dict[str, Any]) -> None:
         """Print a JSON value to stdout."""
         from reslice.report_json import dumped
 
-        emit(dumped(value, getattr(sys.stdout, "encoding", None)), sys.stdout)
+        self.say(dumped(value, getattr(sys.stdout, "encoding", None)))
+
+    def warn(self, text: str) -> None:
+        """Say beside the result what to look at."""
+        self._talk("warning", text, "warning")
+
+    def note(self, text: str) -> None:
+        """Say beside the result what needs no action."""
+        self._talk("note", text, "info")
+
+    def _talk(self, event: str, text: str, level: str) -> None:
+        log = self.named_log()
+        if log is not None:
+            log.write(event, text, level=level)
+        else:
+            emit(f"{event}: {escaped(text)}", sys.stderr)
+
+    def tell(self, run: Run) -> None:
+        """Say what a run warns of and notes, each as a line of its own."""
+        self.learn(run)
+        for text in run.warnings:
+            self.warn(text)
+        for text in run.notes:
+            self.note(text)
+
+    def answer(self, run: Run, code: int) -> None:
+        """Take note of how a run ended; a log has its warnings, which text has in the answer."""
+        self.code, self.found = code, run
+        if self.log is not None:
+            self.tell(run)
+
+    def finish(self, code: int) -> None:
+        """Write the last line of the log of a command that ended without an error."""
+        log = self.named_log()
+        if log is None or log.command is None:
+            return
+        found = self.found
+        more = {} if found is None else {"outcome": str(found.outcome), "target_changed": found.target_changed}
+        ended = f"{log.command} ended" if found is None else f"{found.outcome}: {found.target} for {found.scope.text}"
+        log.write("finished", ended, level="warning" if code else "info", exit_code=code, **more)
 
     def fail(self, error: ResliceError, *, command: str) -> int:
         """Say what is wrong, in the form that was asked for, and return the exit code."""
         self.code = self._exit_code(error)
+        self.command = command
+        log = self.named_log()
+        if log is not None:
+            self._log_error(log, error, self.code)
         if self.is_json:
             from reslice.report_json import error_json
 
             self.say_json(error_json(command, error, way_on=self._way_on(error), place=self.place, code=self.code))
             return self.code
+        if log is not None:
+            return self.code
         from reslice.report_error import error_text
 
         if error.run is not None:
-            for text in error.run.warnings:
-                emit(f"warning: {escaped(text)}", sys.stderr)
-            for text in error.run.notes:
-                emit(f"note: {escaped(text)}", sys.stderr)
+            self.tell(error.run)
         consent = placed(error.consent, self.place) if isinstance(error, Stopped) else ""
         emit(error_text(error, next=self._way_on(error), consent=consent), sys.stderr)
         return self.code
+
+    def _log_error(self, log: Log, error: ResliceError, code: int) -> None:
+        """Write what is wrong as one line, with its parts, after what the run warned of."""
+        from reslice.report_json import error_value
+
+        if error.run is not None:
+            self.tell(error.run)
+        parts = error_value(error, place=self.place) | {"next": self._way_on(error)}
+        log.write("error", str(error), level="error", kind=error.kind, exit_code=code, error=parts)
 
     def _way_on(self, error: ResliceError) -> str:
         """Return a command that works when pasted: the error's own, or what was typed, after what has to be done."""
@@ -116,17 +193,17 @@ class Session:
         return error.exit_code
 
 
-def emit(text: str, stream: TextIO | None) -> None:
-    """Write a line. A reader that went away, or a full disk behind it, does not change how the command ends."""
+def emit(text: str, stream: TextIO | None) -> str:
+    """Write a line, and return why that was not possible; a reader that went away is no reason to say anything."""
     if stream is None:
-        return
+        return ""
     try:
         stream.write(fitted(text, stream.encoding) + "\n")
         stream.flush()
     except OSError as error:
         _silence(stream)
-        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
-            emit(f"warning: the answer could not be written: {error.strerror or error}", sys.stderr)
+        return "" if isinstance(error, BrokenPipeError) else error.strerror or str(error)
+    return ""
 
 
 def _silence(stream: TextIO) -> None:

@@ -15,7 +15,7 @@ _PLAIN = {"→": "->", "…": "..."}
 """What stands in for our own signs where the terminal's encoding lacks them."""
 
 
-_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|history|show)\b)")
+_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|history|show|restore)\b)")
 
 
 def placed(text: str, place: str) -> str:

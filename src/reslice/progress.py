@@ -1,7 +1,8 @@
 """Work in a second thread, while this one listens for signals and tells a terminal how far the work is.
 
 Ctrl-C and SIGTERM ask the work to stop, once; it rolls back and ends by itself, and is always waited for. A second
-Ctrl-C changes nothing. Without a terminal nothing is told but that it waits, and for whom.
+Ctrl-C changes nothing. Without a terminal nothing is told but that it waits, and for whom. With a log every step is a
+line of it, and a terminal shows nothing else.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 if TYPE_CHECKING:
     from rich.live import Live
 
+    from reslice.cli_log import Log
+
 Value = TypeVar("Value")
 
+_STOPPING = "stopping, rolling back"
 _TICK_SECONDS = 0.1
 _QUIET_SECONDS = 0.5
 """What is done sooner than this needs no progress line."""
@@ -42,14 +46,19 @@ class Worker:
 
     project: Interruptible
     stream: TextIO | None
+    log: Log | None = None
     signal_number: int = 0
     step: str = ""
     _started: float = field(default_factory=time.monotonic)
 
     def on_step(self, step: str) -> None:
         """Remember what the work does now. Without a terminal only that it waits is told, once."""
-        is_news = step.startswith("waiting") and not self.step.startswith("waiting")
-        if is_news and self.stream is not None and not self.stream.isatty():
+        is_waiting = step.startswith("waiting")
+        is_news = is_waiting and not self.step.startswith("waiting")
+        if self.log is not None:
+            if step != self.step:
+                self.log.write("waiting" if is_waiting else "step", step)
+        elif is_news and self.stream is not None and not self.stream.isatty():
             self.stream.write(f"{step}\n")
             self.stream.flush()
         self.step = step
@@ -64,18 +73,20 @@ class Worker:
     def _watch(self, future: Future[Value]) -> None:
         """Wait for the end; pass a signal on once, and keep the progress line up to date."""
         is_asked = False
-        with _line(self.stream) as line:
+        with _line(None if self.log is not None else self.stream) as line:
             while not wait([future], timeout=_TICK_SECONDS).done:
                 if self.signal_number and not is_asked:
                     is_asked = True
                     self.project.interrupt()
+                    if self.log is not None:
+                        self.log.write("step", _STOPPING, level="warning")
                 if time.monotonic() - self._started > _QUIET_SECONDS:
                     line.show(self._text(is_asked=is_asked))
 
     def _text(self, *, is_asked: bool) -> str:
         """Return the step, its percentage when known, and the time since the start."""
         percent = None if is_asked else self.project.progress()
-        step = "stopping, rolling back" if is_asked else self.step
+        step = _STOPPING if is_asked else self.step
         share = "" if percent is None or percent < 0 else f"  {percent:.0f}%"
         return f"{step}{share}  {_clock(time.monotonic() - self._started)}"
 
