@@ -207,6 +207,15 @@ def test_events_are_those_of_the_clients_own_classes(shop: Path, server: Server)
         assert sent["run"]["facets"]["reslice"]["_schemaURL"] == RunFacet._get_schema()
 
 
+def test_every_field_of_the_facet_is_on_the_page() -> None:
+    page = (Path(reslice.__file__).parents[2] / "docs" / "watching.md").read_text(encoding="utf-8")
+    table = page.split("The run facet `reslice`.")[1].split("\n\n")[1]
+    told = [line.split("`")[1] for line in table.splitlines()[2:]]
+    from reslice.lineage_events import ResliceRunFacet
+
+    assert told == [field.name for field in attr.fields(ResliceRunFacet) if not field.name.startswith("_")]
+
+
 # How it is configured
 
 
