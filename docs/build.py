@@ -12,16 +12,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from docs import console, reference
+from docs import console, examples, reference
 
 ROOT = Path(__file__).parents[1]
 _TABLE = re.compile(r"<!-- table: (?P<name>[a-z_. ]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
 
 
 def pages() -> Iterator[Path]:
-    """Yield every page a reader may open: the front page, and everything below docs."""
+    """Yield every page a reader may open: the front page, everything below docs, and the examples."""
     yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))
     yield from sorted((ROOT / "docs").rglob("*.md"))
+    yield from sorted((ROOT / "examples").glob("*/README.md"))
 
 
 def with_tables(text: str) -> str:
@@ -37,6 +38,9 @@ def main() -> int:
     """Write every page whose made parts are out of date, and name it."""
     for page in pages():
         before = page.read_text(encoding="utf-8")
+        if lack := examples.lacking(before):
+            print(f"left {page.relative_to(ROOT)}: {lack}")
+            continue
         after = console.with_output(with_tables(before))
         if after != before:
             page.write_text(after, encoding="utf-8")

@@ -21,6 +21,7 @@ from shutil import copytree
 import duckdb  # noqa: TID251 - a database is made here before reslice sees it
 
 import reslice
+from docs import examples
 from reslice.retail import load
 
 ELISION = "..."
@@ -197,5 +198,8 @@ STATES: dict[str, Callable[[Path], None]] = {
     "whole": _whole,
     "own": _own,
     "gone": _gone,
+    "grocery": examples.grocery,
+    "flights": examples.flights,
+    "lineitem": examples.lineitem,
 }
 """The projects a page can start from, by name."""

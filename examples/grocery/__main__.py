@@ -1,4 +1,4 @@
-"""Tell the grocery story with the real command line: a year's backfill, late corrections, and the year again.
+"""Tell the grocery story with the real command line: a year by hour, day and month, late corrections, the year again.
 
 Every step is a command that can be typed as well. Stops at the first one that does not end as it should.
 """
@@ -6,69 +6,50 @@ Every step is a command that can be typed as well. Stops at the first one that d
 from __future__ import annotations
 
 import argparse
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-PYTHON = Path(sys.executable)
-RESLICE = PYTHON.with_name("reslice")
+from examples.story import RESLICE, command, module, say
+
+TARGETS = ("hourly_store_sales", "daily_store_sales", "monthly_store_sales")
+# The one sale of an hour that corrections leave without any: the first 01:00 of the day on which clocks went back.
+HOUR_EMPTIED = "2017-11-05T01:00-04:00"
 
 
-def say(text: str) -> None:
-    print(f"\n{text}", flush=True)
-
-
-def shown(word: str | Path) -> str:
-    """Return a word of a command as a person in the current directory would type it."""
-    if isinstance(word, str):
-        return word
-    if word in (PYTHON, RESLICE):
-        return word.name
-    path = word.absolute()
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def command(*words: str | Path, output: Path | None = None) -> None:
-    """Show a command and run it; with `output`, its standard output becomes that file. A failure ends the story."""
-    typed = shlex.join(map(shown, words))
-    if output is None:
-        print(f"$ {typed}", flush=True)
-        ended = subprocess.run(words, check=False)
-    else:
-        print(f"$ {typed} > {shown(output)}", flush=True)
-        with output.open("w", encoding="utf-8") as file:
-            ended = subprocess.run(words, check=False, stdout=file)
-    if ended.returncode != 0:
-        sys.exit(f"grocery: that command ended with {ended.returncode}")
+def compare(directory: Path, *options: str) -> None:
+    """Compute every target again in plain Python, and compare each row."""
+    module("grocery.independent", "--into", directory, *options)
+    for target in TARGETS:
+        module("compare", directory / "grocery.duckdb", target, directory / f"{target}.csv")
 
 
 def tell(directory: Path) -> None:
     """Load, backfill, correct, backfill again, and compare both results with the independent computation."""
     reslice = (RESLICE, "-C", directory)
-
-    say("A year of grocery sales, and an empty table of daily store sales.")
-    command(PYTHON, HERE / "load.py", "--into", directory)
-    say("The whole year in one publish.")
-    command(*reslice, "run", "daily_store_sales", "2017")
+    say("A year of grocery sales, and three empty tables: by hour, by day, by month.")
+    module("grocery.load", "--into", directory)
+    say("The whole year, each table in one publish.")
+    for target in TARGETS:
+        command(*reslice, "run", target, "2017")
     say("Is that right? The same figures in plain Python, from the same Parquet rows.")
-    command(PYTHON, HERE / "independent.py", output=directory / "before.csv")
-    command(PYTHON, HERE / "compare.py", "--into", directory, directory / "before.csv")
+    compare(directory)
 
-    say("Later: nine baskets were wrong. Some move across midnight, some to another day, two change their amount.")
-    command(PYTHON, HERE / "correct.py", "--into", directory)
+    say("Later: eleven baskets were wrong. Nine move in time, also across both clock changes; two change amount.")
+    module("grocery.correct", "--into", directory)
     say("What would running the year again do?")
     command(*reslice, "plan", "daily_store_sales", "2017")
-    say("Run it: only the days that differ are written, all of them in one commit.")
+    say("Run it: only the slices that differ are written. An hour loses its only sale, and that needs consent.")
+    reason = ("--reason", "its only basket was sold an hour later")
+    command(*reslice, "run", "hourly_store_sales", "2017", "--allow", f"empty_slice={HOUR_EMPTIED}", *reason)
     command(*reslice, "run", "daily_store_sales", "2017")
+    command(*reslice, "run", "monthly_store_sales", "2017")
     say("And again: nothing is left to do.")
-    command(*reslice, "run", "daily_store_sales", "2017")
-    say("Is the table still what the facts say, and does the source say the same twice?")
-    command(*reslice, "verify", "daily_store_sales", "2017")
+    for target in TARGETS:
+        command(*reslice, "run", target, "2017")
+    say("Are the tables still what the facts say, and does the source say the same twice?")
+    for target in TARGETS:
+        command(*reslice, "verify", target, "2017")
     say("The plain Python again, with the corrections.")
-    command(PYTHON, HERE / "independent.py", "--corrected", output=directory / "after.csv")
-    command(PYTHON, HERE / "compare.py", "--into", directory, directory / "after.csv")
+    compare(directory, "--corrected")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Correct nine baskets of the grocery facts, and write down which days that touches.
+"""Correct eleven baskets of the grocery facts, and write down where each one stood.
 
 `corrections.json` says what was wrong. Each basket is corrected in place and recorded in `basket_corrections` with the
 instant before and after, in one transaction; a basket that is already right is left alone and not recorded again.

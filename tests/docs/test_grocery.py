@@ -1,125 +1,226 @@
 """The grocery example, with the real command line, against its independent computation in plain Python.
 
-In the sample of two months and, marked slow, in the whole year: the target after the first run and after the
-corrections, and that the second run wrote exactly the days on which a figure differs.
+By hour, by day and by month; in a sample of two months with the days around both clock changes and, marked slow, in the
+whole year: the targets after the first run and after the corrections, and that the second run wrote exactly the slices
+in which a figure differs.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from datetime import date
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from examples.grocery import correct, independent, load
+from examples.grocery.__main__ import HOUR_EMPTIED
 from examples.grocery.independent import Key, Sales
 
-RESLICE = Path(sys.executable).with_name("reslice")
-TARGET = "daily_store_sales"
+from tests.docs.example_project import query, reslice
 
-# Read off corrections.json by hand: the New York day each basket left, and the one it went to.
-DAYS_THAT_DIFFER = {
-    date(2017, 2, 28), date(2017, 3, 1), date(2017, 3, 8), date(2017, 3, 12), date(2017, 3, 13), date(2017, 3, 20),
-    date(2017, 3, 29), date(2017, 3, 30), date(2017, 7, 3), date(2017, 7, 4), date(2017, 11, 5), date(2017, 11, 6),
+HOURLY, DAILY, MONTHLY = "hourly_store_sales", "daily_store_sales", "monthly_store_sales"
+
+
+def hour(month: int, day: int, of_day: int) -> datetime:
+    return datetime(2017, month, day, of_day, tzinfo=UTC)
+
+
+# Read off corrections.json by hand, with the instants of the published data: the hour (in UTC), the New York day and
+# the New York month each basket left, and those it went to.
+DIFFERING: dict[str, set[Any]] = {
+    HOURLY: {
+        hour(3, 1, 5), hour(3, 1, 4),    # across midnight and the end of the month
+        hour(3, 30, 4), hour(3, 30, 3),
+        hour(3, 13, 3), hour(3, 13, 4),  # across the end of the day of 23 hours
+        hour(11, 6, 4), hour(11, 6, 5),  # across the end of the day of 25 hours
+        hour(3, 1, 16), hour(3, 8, 16),
+        hour(7, 4, 16), hour(7, 3, 16),
+        hour(3, 20, 16),                 # both amounts
+        hour(3, 12, 7), hour(3, 12, 6),  # across the hour that is skipped
+        hour(11, 5, 5), hour(11, 5, 6),  # from the first 01:00 to the second
+    },
+    DAILY: {
+        date(2017, 2, 28), date(2017, 3, 1), date(2017, 3, 8), date(2017, 3, 12), date(2017, 3, 13),
+        date(2017, 3, 20), date(2017, 3, 29), date(2017, 3, 30), date(2017, 7, 3), date(2017, 7, 4),
+        date(2017, 11, 5), date(2017, 11, 6),
+    },
+    MONTHLY: {date(2017, 2, 1), date(2017, 3, 1)},
 }  # fmt: skip
 DAY_CORRECTED_WITHOUT_EFFECT = date(2017, 1, 1)
-
-SAMPLE = (date(2017, 2, 1), date(2017, 3, 31))
-YEAR = (date(2017, 1, 1), date(2017, 12, 31))
-PERIODS = [pytest.param(SAMPLE, id="two-months"), pytest.param(YEAR, id="year", marks=pytest.mark.slow)]
+EMPTIED = ("--allow", f"empty_slice={HOUR_EMPTIED}", "--reason", "its only basket was sold an hour later")
 
 
-def reslice(project: Path, *words: str) -> dict[str, Any]:
-    """Run one command that must end well, and return its JSON."""
-    ended = subprocess.run(
-        [RESLICE, "-C", project, *words, "--json"], capture_output=True, text=True, timeout=120, check=False
+def days(first: date, last: date) -> set[date]:
+    return {first + timedelta(days) for days in range((last - first).days + 1)}
+
+
+SAMPLE = frozenset(days(date(2017, 2, 1), date(2017, 3, 31)) | days(date(2017, 11, 4), date(2017, 11, 6)))
+RANGES = {
+    HOURLY: "2017-02..2017-03,2017-11-04..2017-11-06",
+    DAILY: "2017-02..2017-03,2017-11-04..2017-11-06",
+    MONTHLY: "2017-02..2017-03",
+}
+
+
+def range_of(target: str, whole_year: bool) -> str:
+    return "2017" if whole_year else RANGES[target]
+
+
+def sales_of(project: Path, target: str) -> dict[Key, Sales]:
+    """Return the target's rows, as the independent computation has them."""
+    slice_column = independent.HEADERS[target][0]
+    households = "households" if target == MONTHLY else "0"
+    rows = query(
+        project / load.DATABASE,
+        f"SELECT {slice_column}, store_id, {households}, baskets, lines, sales_cents FROM {target}",
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    answer: dict[str, Any] = json.loads(ended.stdout)
-    return answer
-
-
-def query(project: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(project / load.DATABASE), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
-
-
-def target_sales(project: Path) -> dict[Key, Sales]:
-    rows = query(project, f"SELECT sale_date, store_id, baskets, lines, sales_cents FROM {TARGET}")
-    sales = {(day, store): Sales(*measures) for day, store, *measures in rows}
-    assert len(sales) == len(rows), "a day and store stands twice in the target"
+    sales = {(moment, store): Sales(*measures) for moment, store, *measures in rows}
+    assert len(sales) == len(rows), "a slice and store stands twice in the target"
     return sales
 
 
-def days_written_by(project: Path, run: str) -> set[date]:
-    return {day for (day,) in query(project, f"SELECT DISTINCT sale_date FROM {TARGET} WHERE written_by = '{run}'")}
+def expected(lines: Iterable[independent.Line], *, whole_year: bool) -> dict[str, dict[Key, Sales]]:
+    """Return the rows of each target; a month that the sample has only in part is no slice of it."""
+    rows = independent.store_sales(lines)
+    for target in (HOURLY, DAILY):
+        rows[target] = {key: row._replace(households=0) for key, row in rows[target].items()}
+    if not whole_year:
+        rows[MONTHLY] = {key: row for key, row in rows[MONTHLY].items() if key[0].month in (2, 3)}
+    return rows
+
+
+def slices_written_by(project: Path, target: str, run: str) -> set[Any]:
+    slice_column = independent.HEADERS[target][0]
+    sql = f"SELECT DISTINCT {slice_column} FROM {target} WHERE written_by = '{run}'"
+    return {moment for (moment,) in query(project / load.DATABASE, sql)}
+
+
+def counts(before: dict[Key, Sales], after: dict[Key, Sales]) -> dict[str, int]:
+    both = before.keys() & after.keys()
+    return {
+        "added": len(after.keys() - before.keys()),
+        "changed": sum(after[key] != before[key] for key in both),
+        "removed": len(before.keys() - after.keys()),
+        "unchanged": sum(after[key] == before[key] for key in both),
+    }
+
+
+def differing_between(before: dict[Key, Sales], after: dict[Key, Sales]) -> set[Any]:
+    return {key[0] for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
 def cents_of(sales: dict[Key, Sales]) -> int:
     return sum(row.cents for row in sales.values())
 
 
-@pytest.mark.parametrize("period", PERIODS)
-def test_the_target_follows_the_corrections_and_only_differing_days_are_written(
-    tmp_path: Path, period: tuple[date, date]
+@pytest.mark.parametrize("whole_year", [pytest.param(False, id="sample"), pytest.param(True, marks=pytest.mark.slow)])
+def test_the_targets_follow_the_corrections_and_only_differing_slices_are_written(
+    tmp_path: Path, whole_year: bool
 ) -> None:
-    first, last = period
-    days = f"{first}..{last}"
-    before = independent.daily_store_sales(corrected=False, first=first, last=last)
-    after = independent.daily_store_sales(corrected=True, first=first, last=last)
-    differing = {key[0] for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    assert differing == {day for day in DAYS_THAT_DIFFER if first <= day <= last}
+    day_of = cache(independent.local_day)
+    lines = [line for line in independent.parquet_lines() if whole_year or day_of(line.sold_at) in SAMPLE]
+    before = expected(lines, whole_year=whole_year)
+    after = expected(independent.corrected_lines(lines), whole_year=whole_year)
     load.load(tmp_path)
+    runs = {target: first_run(tmp_path, target, range_of(target, whole_year), before[target]) for target in RANGES}
+    assert len(correct.correct(tmp_path)) == 11
+    for target, run in runs.items():
+        differing = {moment for moment in DIFFERING[target] if whole_year or moment.month != 7}
+        assert differing_between(before[target], after[target]) == differing
+        second_run(tmp_path, target, range_of(target, whole_year), (before[target], after[target]))
+        assert_written(tmp_path, target, run, differing, {moment for moment, _ in after[target]})
 
-    loaded = reslice(tmp_path, "run", TARGET, days)
+
+def first_run(project: Path, target: str, words: str, before: dict[Key, Sales]) -> str:
+    """Backfill, and return the run."""
+    loaded = reslice(project, "run", target, words)
     assert (loaded["outcome"], loaded["diff"]["added"]) == ("published", len(before))
-    assert target_sales(tmp_path) == before
+    assert sales_of(project, target) == before
+    run: str = loaded["run"]
+    return run
 
-    assert len(correct.correct(tmp_path)) == 9
-    plan = reslice(tmp_path, "plan", TARGET, days)
-    assert plan["outcome"] == "planned"
-    assert plan["diff"] == {
-        "added": len(after.keys() - before.keys()),
-        "changed": sum(1 for key in after.keys() & before.keys() if after[key] != before[key]),
-        "removed": len(before.keys() - after.keys()),
-        "unchanged": sum(1 for key in after.keys() & before.keys() if after[key] == before[key]),
-    }
+
+def second_run(project: Path, target: str, words: str, sales: tuple[dict[Key, Sales], dict[Key, Sales]]) -> None:
+    """Plan, backfill again, run once more, and verify."""
+    before, after = sales
+    plan = reslice(project, "plan", target, words)
+    assert (plan["outcome"], plan["diff"]) == ("planned", counts(before, after))
     assert plan["totals"]["sales_cents"] == {"before": cents_of(before), "after": cents_of(after)}
-    assert target_sales(tmp_path) == before
-
-    healed = reslice(tmp_path, "run", TARGET, days)
-    assert healed["outcome"] == "published"
-    assert target_sales(tmp_path) == after
-    assert days_written_by(tmp_path, healed["run"]) == differing
-    assert days_written_by(tmp_path, loaded["run"]) == {day for day, _ in after} - differing
-
-    again = reslice(tmp_path, "run", TARGET, days)
+    assert sales_of(project, target) == before
+    healed = reslice(project, "run", target, words, *(EMPTIED if target == HOURLY else ()))
+    assert (healed["outcome"], healed["diff"]) == ("published", counts(before, after))
+    assert sales_of(project, target) == after
+    again = reslice(project, "run", target, words)
     assert (again["outcome"], again["target_changed"]) == ("unchanged", False)
-    verified = reslice(tmp_path, "verify", TARGET, days)
+    verified = reslice(project, "verify", target, words)
     assert (verified["repeatable"], verified["equals_source"]) == (True, True)
+
+
+def assert_written(project: Path, target: str, first_run: str, differing: set[Any], left: set[Any]) -> None:
+    """Show by the stamps that the second run wrote what differs, and nothing else."""
+    # A slice that became empty has no row that could say who emptied it.
+    assert differing - left == ({hour(11, 5, 5)} if target == HOURLY else set())
+    assert slices_written_by(project, target, first_run) == left - differing
+
+
+@pytest.fixture(scope="module")
+def november(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project whose hours around the autumn's clock change have been run, before the corrections."""
+    project = tmp_path_factory.mktemp("november")
+    load.load(project)
+    reslice(project, "run", HOURLY, "2017-11-04..2017-11-06")
+    return project
+
+
+def test_a_day_has_the_hours_that_its_clock_shows(november: Path) -> None:
+    assert reslice(november, "plan", HOURLY, "2017-03-12")["slice"]["count"] == 23
+    assert reslice(november, "plan", HOURLY, "2017-11-05")["slice"]["count"] == 25
+    both = reslice(november, "plan", HOURLY, "2017-11-05T01:00")["slice"]
+    assert both["count"] == 2, "an hour that the clock shows twice is two slices, and naming it names both"
+    refused = reslice(november, "plan", HOURLY, "2017-03-12T02:00", code=3)
+    assert refused["error"]["kind"] == "range_off_unit"
+
+
+def test_an_hour_may_not_lose_its_only_sale_without_consent(november: Path) -> None:
+    correct.correct(november)
+    stopped = reslice(november, "run", HOURLY, "2017-11-05", code=3)
+    assert stopped["error"]["kind"] == "empty_slice"
+    assert HOUR_EMPTIED in str(stopped["error"]["found"])
+
+
+def test_the_control_finds_that_date_trunc_takes_two_hours_for_one(tmp_path: Path) -> None:
+    load.load(tmp_path)
+    source = tmp_path / "sql" / "hourly_store_sales.sql"
+    text = source.read_text(encoding="utf-8")
+    wrong = text.replace("time_bucket(INTERVAL 1 HOUR, sold_at)", "date_trunc('hour', sold_at)")
+    assert wrong != text
+    source.write_text(wrong, encoding="utf-8")
+    reslice(tmp_path, "run", HOURLY, "2017-11-04")
+    refused = reslice(tmp_path, "run", HOURLY, "2017-11-05", code=3)
+    assert refused["error"]["kind"] == "control_differs"
+    assert HOUR_EMPTIED in str(refused["error"]["found"])
 
 
 def test_one_day_with_the_days_its_corrections_touch_heals_the_year(tmp_path: Path) -> None:
     load.load(tmp_path)
-    reslice(tmp_path, "run", TARGET, "2017")
+    reslice(tmp_path, "run", DAILY, "2017")
     correct.correct(tmp_path)
-    healed = reslice(tmp_path, "run", TARGET, "2017-03-08", "--with-affected")
-    assert healed["slice"]["count"] == len(DAYS_THAT_DIFFER | {DAY_CORRECTED_WITHOUT_EFFECT})
-    assert days_written_by(tmp_path, healed["run"]) == DAYS_THAT_DIFFER
-    assert reslice(tmp_path, "run", TARGET, "2017")["outcome"] == "unchanged"
+    healed = reslice(tmp_path, "run", DAILY, "2017-03-08", "--with-affected")
+    assert healed["slice"]["count"] == len(DIFFERING[DAILY] | {DAY_CORRECTED_WITHOUT_EFFECT})
+    assert slices_written_by(tmp_path, DAILY, healed["run"]) == DIFFERING[DAILY]
+    assert reslice(tmp_path, "run", DAILY, "2017")["outcome"] == "unchanged"
 
 
 def test_the_loaded_facts_are_the_published_data(tmp_path: Path) -> None:
     assert load.load(tmp_path) == (1_469_307, 155_848, 457)
-    assert target_sales(tmp_path) == {}
+    assert [sales_of(tmp_path, target) for target in (HOURLY, DAILY, MONTHLY)] == [{}, {}, {}]
 
 
 def test_a_correction_is_recorded_once(tmp_path: Path) -> None:
     load.load(tmp_path)
     correct.correct(tmp_path)
     assert correct.correct(tmp_path) == []
-    assert query(tmp_path, "SELECT count(*), count(DISTINCT basket_id) FROM basket_corrections") == [(9, 9)]
+    found = query(tmp_path / load.DATABASE, "SELECT count(*), count(DISTINCT basket_id) FROM basket_corrections")
+    assert found == [(11, 11)]
