@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
+SCHEDULERS := airflow dagster
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest lint format bench grocery clean
+.PHONY: help demo test test-slow test-oldest schedulers lint format bench examples grocery flights lineitem tpch clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,10 +23,10 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## The main job on embedded DuckDB: the accident, the cure, run again (10 seconds)
 	@$(BIN)/reslice demo --into reslice-demo
 
-test: lint ## Lint, then every test (seeded samples of the long ones)
+test: lint schedulers tpch ## Lint, then every test (seeded samples of the long ones)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-slow: lint ## Every test with its full counts, then on the oldest supported DuckDB
+test-slow: lint schedulers tpch ## Every test with its full counts, then on the oldest supported DuckDB
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(MAKE) test-oldest
 
@@ -34,6 +35,29 @@ test-oldest: $(READY) ## The tests of the engine on the oldest supported DuckDB
 	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev "duckdb==1.5.6" pytz
 	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/unit tests/conformance tests/stateful tests/crash tests/races
+
+schedulers: ## A real Airflow and a real Dagster, each in an environment of its own, for their tests
+	@for name in $(SCHEDULERS); do \
+	  $(MAKE) --no-print-directory .venv-$$name/.ready \
+	    || echo "note: no environment for $$name could be made; its tests are skipped (with CI=true they fail)"; \
+	done
+
+.venv-%/.ready: pyproject.toml constraints.txt examples/schedulers/%/requirements.txt examples/schedulers/%/constraints.txt
+	@rm -f $@
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --constraint examples/schedulers/$*/constraints.txt --requirement examples/schedulers/$*/requirements.txt --editable .
+	@touch $@
+
+tpch: ## The TPC-H generator, in an environment of its own, for the lineitem example and its tests
+	@$(MAKE) --no-print-directory .venv-tpch/.ready \
+	  || echo "note: no environment for TPC-H could be made; its tests are skipped (with CI=true they fail)"
+
+.venv-tpch/.ready: examples/lineitem/requirements.txt
+	@rm -f $@
+	$(PYTHON) -m venv .venv-tpch
+	.venv-tpch/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
 
 lint: $(READY) ## Format, lint and types
 	$(BIN)/ruff format --check .
@@ -47,8 +71,16 @@ format: $(READY) ## Put the code into shape
 bench: $(READY) ## Measure, side by side with hand-written SQL, and write docs/performance.md
 	$(BIN)/python -m bench.bench
 
-grocery: $(READY) ## The main job on real input: a year of grocery sales, corrected and run again
-	$(BIN)/python examples/grocery/grocery.py
+examples: grocery flights lineitem ## The main job on three tables of real size, each checked by plain Python
+
+grocery: $(READY) ## A year of grocery sales by hour, day and month, corrected and run again
+	$(BIN)/python -m examples.grocery
+
+flights: $(READY) ## A year of flights, corrected and run again, on a table without a key
+	$(BIN)/python -m examples.flights
+
+lineitem: $(READY) .venv-tpch/.ready ## Six million order lines of TPC-H, corrected and run again, in exact decimals
+	$(BIN)/python -m examples.lineitem
 
 clean: ## Remove what these commands made
-	rm -rf $(VENV) $(VENV)-oldest reslice-demo grocery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(SCHEDULERS:%=$(VENV)-%) $(VENV)-tpch reslice-demo grocery flights lineitem .pytest_cache .mypy_cache .ruff_cache .hypothesis
