@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         Stopped,
     )
     from reslice.plan_file import PlanFile
-    from reslice.project import Project, TargetHandle
+    from reslice.project import Project
     from reslice.project import open_project as open
     from reslice.ranges import Range, Scope
     from reslice.report_json import as_json
+    from reslice.target_handle import TargetHandle
     from reslice.values import (
         Approved,
         Check,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         Staged,
         Total,
     )
+    from reslice.writers import writer_lock
 
 __all__ = [
     "Approved",
@@ -83,6 +85,7 @@ __all__ = [
     "Total",
     "as_json",
     "open",
+    "writer_lock",
 ]
 
 _WHERE = {
@@ -91,8 +94,9 @@ _WHERE = {
     "Project": "project",
     "Range": "ranges",
     "Scope": "ranges",
-    "TargetHandle": "project",
+    "TargetHandle": "target_handle",
     "as_json": "report_json",
+    "writer_lock": "writers",
 }
 _ERRORS = frozenset(
     {"Interrupted", "Misused", "OutcomeUnknown", "PartlyPublished", "Refused", "ResliceError", "Retryable", "Stopped"}

@@ -5,16 +5,16 @@ This module is the only maker of an Approved, and only an Approved can be publis
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 
 from reslice.contract import Action, Contract
 from reslice.errors import Failure, Stopped
 from reslice.ranges import open_slices
-from reslice.values import Approved, Consent, Diff, Guard, Number, SliceDiff, Total
+from reslice.values import Approved, Consent, Diff, Guard, Number, RestoredSlice, SliceDiff, Total
 
-GUARDS = ("empty_slice", "total_change", "removed_groups", "closed_through", "max_slices")
+GUARDS = ("empty_slice", "total_change", "removed_groups", "restored", "closed_through", "max_slices")
 """The guards a consent can name."""
 
 SLICES_NAMED = 5
@@ -42,17 +42,24 @@ def approve(contract: Contract, diff: Diff, guards: tuple[Guard, ...], run_id: s
 
 
 def judge(
-    contract: Contract, diff: Diff, now: datetime, consents: Iterable[Consent], *, approves: Collection[str]
+    contract: Contract,
+    diff: Diff,
+    now: datetime,
+    consents: Iterable[Consent],
+    *,
+    approves: Collection[str],
+    restored: Mapping[str, RestoredSlice],
 ) -> tuple[Guard, ...]:
     """Return what every guard of the contract sees; `approves` names those a person has approved with this exact diff.
 
-    `now` is the database's clock.
+    `now` is the database's clock; `restored` are the slices, by label, whose last word is a restore.
     """
     consented = tuple(consents)
     seen = (
         _empty_slice(contract, diff, consented),
         _total_change(contract, diff),
         _removed_groups(contract, diff),
+        _restored(contract, diff, restored),
         _closed_through(contract, diff, now),
         _max_slices(contract, diff),
     )
@@ -135,6 +142,22 @@ def _removed_groups(contract: Contract, diff: Diff) -> Guard:
     found = f"{removed} group{' is' if removed == 1 else 's are'} no longer in the source"
     labels = tuple(each.label for each in diff.slices if each.removed)
     return Guard("removed_groups", action, removed > 0, found, asked, labels)
+
+
+def _restored(contract: Contract, diff: Diff, restored: Mapping[str, RestoredSlice]) -> Guard:
+    """See whether slices that differ were restored, and not written or found equal since."""
+    action = contract.guards.restored
+    asked = contract.quote("guards.restored", "a run may not undo a restore")
+    undoing = [each for each in diff.differing if each.label in restored]
+    if not undoing:
+        return Guard("restored", action, False, "no restore would be undone", asked)
+    first = undoing[0]
+    last = restored[first.label]
+    rows = f"the rows that {last.undone} had put there" if first.staged == last.left else "other rows"
+    found = f"{last.run} put {first.label} back as it was before {last.undone}; this run would write {rows}"
+    more = len(undoing) - 1
+    found += f"; so too for {more} more slice{'' if more == 1 else 's'}" if more else ""
+    return Guard("restored", action, True, found, asked, tuple(each.label for each in undoing))
 
 
 def _closed_through(contract: Contract, diff: Diff, now: datetime) -> Guard:

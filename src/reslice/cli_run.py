@@ -16,7 +16,8 @@ from reslice.cli_session import Session
 
 if TYPE_CHECKING:
     from reslice.plan_file import PlanFile
-    from reslice.project import Project, TargetHandle
+    from reslice.project import Project
+    from reslice.target_handle import TargetHandle
     from reslice.values import Run
 
 OnStep = Callable[[str], None]
@@ -46,17 +47,17 @@ def plan(session: Session, /, **given: Any) -> int:
     RANGE is one slice, such as 2026-01-02, a longer period, such as 2026-01 or 2026-Q1, or A..B with both ends
     included. A failed check exits 3. A guard that would stop a run is shown, and exits 0.
     """
-    _begin(session, "plan", given)
+    begin(session, "plan", given)
     _check_scope(given)
     project = session.open()
-    target = _target(project, given)
-    scope, options = _scope(given), {name: given[name] for name in ("with_affected", "rewrite")}
+    target = target_of(project, given)
+    scope, options = scope_of(given), {name: given[name] for name in ("with_affected", "rewrite")}
     found = session.work(project, lambda on_step: target.plan(**scope, **options, on_step=on_step))
     if given["out"] is not None:
         from reslice import plan_file
 
         plan_file.write(given["out"], plan_file.of(found, target.contract))
-    return _answer(session, found, given)
+    return answer(session, found, given)
 
 
 @click.command(
@@ -84,19 +85,19 @@ def run(session: Session, /, **given: Any) -> int:
     TARGET and RANGE are named, or taken: from the run that --approve or --again names, or from a plan file, with
     reslice run FILE. The same command again changes nothing. What needs a person exits 3.
     """
-    _begin(session, "run", given)
+    begin(session, "run", given)
     if given["allow"] and not given["reason"].strip():
         raise click.UsageError("--allow needs --reason TEXT: the ledger keeps why a guard was let pass.")
     file = _plan_file(given)
     if file is None and given["approve"] is None:
         _check_scope(given)
     options = {name: given[name] for name in ("allow", "reason", "rewrite", "per_slice", "with_affected")}
-    options |= {"wait": _wait(given["wait"]), "on_opened": session.learn}
+    options |= {"wait": wait_time(given["wait"]), "on_opened": session.learn}
     check_page(given["report"])
     project = session.open()
     work = _run_call(project, given, file, options)
     found = with_page(session, project, given["report"], lambda: session.work(project, work))
-    return _answer(session, found, given)
+    return answer(session, found, given)
 
 
 @click.command(
@@ -116,16 +117,16 @@ def verify(session: Session, /, **given: Any) -> int:
     The source is evaluated twice and compared with the target; exits 1 when an answer is no. Nothing
     is written, unless --record adds the answer to the ledger.
     """
-    _begin(session, "verify", given)
+    begin(session, "verify", given)
     _check_scope(given)
     project = session.open()
-    target = _target(project, given)
-    scope = _scope(given)
+    target = target_of(project, given)
+    scope = scope_of(given)
     found = session.work(project, lambda on_step: target.verify(**scope, record=given["record"], on_step=on_step))
-    return _answer(session, found, given)
+    return answer(session, found, given)
 
 
-def _begin(session: Session, command: str, given: dict[str, Any]) -> None:
+def begin(session: Session, command: str, given: dict[str, Any]) -> None:
     """Take note of the command, and refuse words that say nothing or say the same thing twice."""
     scope = " ".join(given["interval"]) if given["interval"] is not None else given["range"]
     session.begin(command, is_json=given["is_json"], target=given["target"], range=scope)
@@ -151,13 +152,14 @@ def _check_scope(given: dict[str, Any]) -> None:
         raise click.UsageError("RANGE is missing: one slice, such as 2026-01-02, or A..B with both ends included.")
 
 
-def _target(project: Project, given: dict[str, Any]) -> TargetHandle:
+def target_of(project: Project, given: dict[str, Any]) -> TargetHandle:
     """Return the target that is named, or the one of the earlier run that is."""
     name = given["target"] if given["target"] is not None else project.show(given["again"]).target
     return project.target(name)
 
 
-def _scope(given: dict[str, Any]) -> dict[str, Any]:
+def scope_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what says which slices are meant."""
     return {name: given[name] for name in _SCOPE_NAMES}
 
 
@@ -187,7 +189,7 @@ def _run_call(
     return lambda on_step: target.run(**scope, **named, **options, on_step=on_step)
 
 
-def _wait(text: str | None) -> timedelta | None:
+def wait_time(text: str | None) -> timedelta | None:
     """Read a time as the contract file writes it."""
     if text is None:
         return None
@@ -202,7 +204,7 @@ def _wait(text: str | None) -> timedelta | None:
     return found
 
 
-def _answer(session: Session, found: Run, given: dict[str, Any]) -> int:
+def answer(session: Session, found: Run, given: dict[str, Any]) -> int:
     """Print the answer in the form that was asked for and return its exit code."""
     from reslice.report_json import as_json, exit_code
 

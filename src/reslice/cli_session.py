@@ -73,8 +73,11 @@ class Session:
 
         return reslice.open(Path(self.config))
 
-    def work(self, project: Project, call: Callable[[Callable[[str], None]], Run]) -> Run:
-        """Return what the call returns; meanwhile signals stop it, and a terminal shows how far it is."""
+    def work(self, project: Project, call: Callable[[Callable[[str], None]], Run], *, is_last: bool = True) -> Run:
+        """Return what the call returns; meanwhile signals stop it, and a terminal shows how far it is.
+
+        After the call that `is_last` signals cannot undo anything any more.
+        """
         from reslice.progress import Worker
 
         worker = Worker(project, sys.stderr, self.named_log())
@@ -83,7 +86,7 @@ class Session:
             try:
                 return call(worker.on_step)
             finally:
-                self.is_over = True
+                self.is_over = is_last
 
         try:
             return worker.call(work_to_the_end)

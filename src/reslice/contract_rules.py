@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reslice import parameters
-from reslice.contract import SqlFile
+from reslice.contract import Method, SqlFile, StampValue
 from reslice.contract_connection import has_secret
 from reslice.contract_values import near, one_line, shown
 from reslice.contract_yaml import Document, KeyPath
@@ -122,6 +122,7 @@ class _Target:
             self._blame(("table",), f"expected table, schema.table or catalog.schema.table, found {shown(table)}")
         self._columns()
         self._slice()
+        self._versions()
         self._match((CONTROLS,), self.data.get(CONTROLS))
         for name, reader in _entries(self.data.get("downstream")):
             if name == CONTROLS:
@@ -170,6 +171,13 @@ class _Target:
             if isinstance(item, Mapping) and item.get("column") == column and item.get("nulls") == "allow":
                 text = "the slice column decides which slice a row belongs to and cannot be NULL"
                 self._blame(("grain", index, "nulls"), text)
+
+    def _versions(self) -> None:
+        """Versions need a column by which they are told apart: the run that wrote them."""
+        stamps = [value for _, value in _entries(self.data.get("stamps"))]
+        if self.data.get("method") == Method.APPEND_VERSION and StampValue.RUN_ID not in stamps:
+            text = "append_version tells versions apart by a column that holds the run's id: stamps: {batch_id: run_id}"
+            self._blame(("method",), text)
 
     def _match(self, key: KeyPath, data: object) -> None:
         match = data.get("match") if isinstance(data, Mapping) else None

@@ -137,6 +137,8 @@ KINDS: dict[str, Kind] = {
     "source_invalid": Kind(Misused, "the database cannot understand the SQL of a file the contract names"),
     "run_unknown": Kind(Misused, "no run of the ledger matches the RUN that was named"),
     "plan_unreadable": Kind(Misused, "the plan file is not one that reslice wrote"),
+    "nothing_to_restore": Kind(Misused, "the run that is named replaced no slice of the range"),
+    "nothing_to_draft": Kind(Misused, "the table or file that `init` is given holds nothing to draft a contract from"),
     # a person decides (3)
     "range_reversed": Kind(Refused, "the range ends before it starts"),
     "range_open": Kind(Refused, "the range has no end, or an infinite one"),
@@ -145,6 +147,8 @@ KINDS: dict[str, Kind] = {
     "target_not_table": Kind(Refused, "the target is a view or another thing that rows cannot be replaced in"),
     "target_column": Kind(Refused, "the target has a column the contract does not name, or lacks one it names"),
     "target_referenced": Kind(Refused, "foreign keys of other tables point at the target"),
+    "target_key": Kind(Refused, "a unique key of the target leaves no room for a second version of a row"),
+    "view_foreign": Kind(Refused, "the name of the view of current versions is taken by something not ours"),
     "target_rights": Kind(Refused, "the connection may not write what a run has to write"),
     "target_type": Kind(Refused, "a column of the target has a type that reslice does not support there"),
     "method_unsupported": Kind(Refused, "the engine cannot publish by the method the contract asks for"),
@@ -163,13 +167,18 @@ KINDS: dict[str, Kind] = {
     "control_rows": Kind(Refused, "a control or downstream query does not return one row per slice of the range"),
     "control_differs": Kind(Refused, "the staged rows do not add up to the control"),
     "base_moved": Kind(Refused, "the slice changed in the target after it was compared"),
-    "later_run": Kind(Refused, "a run that staged later has already finished on an overlapping range"),
+    "later_run": Kind(Refused, "a later run has already finished on an overlapping range"),
     "approval_stale": Kind(Refused, "the rows are no longer those that were approved"),
     "contract_changed": Kind(Refused, "the contract or its SQL changed since the run or plan that is named"),
+    "changed_since_run": Kind(Refused, "a slice is no longer as the run left it: somebody wrote to it since"),
+    "kept_columns": Kind(Refused, "the table's columns are not those of the rows that were kept"),
+    "kept_gone": Kind(Refused, "the rows that the run replaced are no longer kept"),
     "not_as_staged": Kind(Refused, "read back before the commit, the target did not hold the staged rows"),
     "empty_slice": Kind(Stopped, "a slice that has rows would have none"),
     "total_change": Kind(Stopped, "the total of a measure over the range would move by more than the contract allows"),
     "removed_groups": Kind(Stopped, "groups would be removed and the contract wants a person to see it"),
+    "restored": Kind(Stopped, "the run would undo a restore"),
+    "unconfirmed": Kind(Stopped, "a restore wants a person to look at it first, and to say yes"),
     "closed_through": Kind(Stopped, "the range holds slices that are still filling"),
     "max_slices": Kind(Stopped, "the range has more slices than the contract allows in one run"),
     # try again (4)
@@ -179,6 +188,9 @@ KINDS: dict[str, Kind] = {
     "source_failed": Kind(Retryable, "the database failed while it evaluated the SQL of a file"),
     "publish_failed": Kind(
         Retryable, "the database failed while the slice was being replaced; everything was rolled back"
+    ),
+    "write_aborted": Kind(
+        Retryable, "what was written under a writer_lock was not committed; everything was rolled back"
     ),
     # look first (5)
     "outcome_unknown": Kind(OutcomeUnknown, "the commit was sent and no answer came back"),

@@ -8,15 +8,21 @@ from __future__ import annotations
 import shlex
 
 from reslice.commands import command
-from reslice.values import Guard, LedgerRun, Outcome, Run, State
+from reslice.ranges import Range, Scope
+from reslice.values import Diff, Guard, Kind, LedgerRun, Outcome, Run, State
 
 _SLICES_NAMED = 3
+_RANGES_NAMED = 5
 
 
 def next_command(run: Run) -> str:
     """Return the way on from an answer that is no error."""
     if run.command == "verify":
         return _after_verify(run)
+    if run.command == "status" and run.diff is not None and run.diff.differing:
+        return _after_status(run, run.diff)
+    if run.command == "restore":
+        return _after_restore(run)
     if run.outcome is Outcome.PLANNED and run.diff is not None and run.diff.differing:
         return _after_plan(run)
     return command("verify", run.target, run.scope)
@@ -39,6 +45,20 @@ def _consents(guard: Guard) -> list[str]:
     return [guard.name]
 
 
+def _after_status(run: Run, diff: Diff) -> str:
+    """Return the plan of what is not equal: those slices, or the whole range where they are too many to name."""
+    first, *rest = (each.slice for each in diff.differing)
+    differing = Scope.of(Range(run.scope.unit, run.scope.zone, first, first)).plus(rest)
+    return command("plan", run.target, differing if len(differing.ranges) <= _RANGES_NAMED else run.scope)
+
+
+def _after_restore(run: Run) -> str:
+    """Return the way to do it, or to see what is live now beside what the source says."""
+    if run.outcome is Outcome.PLANNED:
+        return f"reslice restore {run.restores} {shlex.quote(run.scope.text)} --yes"
+    return command("status", run.target, run.scope)
+
+
 def _after_verify(run: Run) -> str:
     again = command("verify", run.target, run.scope)
     if run.repeatable is False:
@@ -56,7 +76,11 @@ def next_after(run: LedgerRun) -> str:
     """Return the way on from a run of the ledger."""
     if run.alive:
         return f"reslice show {run.id}"
+    if run.kind == Kind.RESTORE and run.state != State.RESTORED:
+        return f"reslice show {run.restores}"
     match run.state:
+        case State.RESTORED:
+            return f"reslice status {shlex.quote(run.target)} {shlex.quote(run.range_text)}"
         case State.PUBLISHED | State.UNCHANGED:
             return f"reslice verify {shlex.quote(run.target)} {shlex.quote(run.range_text)}"
         case State.STOPPED:

@@ -39,7 +39,7 @@ def publish_whole(job: Job, run: Run) -> Run:
     job.on_step("publishing")
     done = replace(
         run,
-        outcome=Outcome.PUBLISHED,
+        outcome=Outcome.RESTORED if staged.restores else Outcome.PUBLISHED,
         target_changed=bool(approved.diff.differing),
         rewritten=not approved.diff.differing,
         rows_after=approved.diff.staged.rows,
@@ -158,16 +158,26 @@ def _read_back(job: Job, run: Run, written: tuple[SliceDiff, ...]) -> Run:
     """Read the written slices once more after the commit; raise OutcomeUnknown when another writer got in."""
     job.on_step("reading back")
     try:
-        differing = job.engine.read_back(job.staged, written)
+        back = job.engine.read_back(job.staged, written)
     except ResliceError as error:
         found = f"{run.id} is committed, and reading it back failed: {'; '.join(error.failures[0].found)}"
         raise _look_first(job, run, "not_read_back", found, f"{run.id} is committed") from error
+    differing = back.differing
     if not differing:
         return run
+    if back.is_later:
+        return replace(run, warnings=(*run.warnings, _changed_since(differing)))
     found = f"{', '.join(differing[:5])} no longer hold{'s' if len(differing) == 1 else ''} the staged rows"
     found += "; another writer changed the slice around the commit"
     unchanged = f"{run.id} is committed; the rows of the other writer are there too"
     raise _look_first(job, run, "slipped_in", found, unchanged)
+
+
+def _changed_since(differing: tuple[str, ...]) -> str:
+    """Say that others took their turn between the commit and the look at it."""
+    more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
+    named = ", ".join(differing[:5]) + more
+    return f"{named} changed again before it was read back: another publish, or a writer under writer_lock, came next"
 
 
 def _look_first(job: Job, run: Run, kind: str, found: str, unchanged: str) -> OutcomeUnknown:

@@ -30,6 +30,7 @@ _EXPECTED_INTERVAL = (
     "an interval is two dates or times, the second not included: 2026-01-01 2026-01-02, or "
     "2026-01-01T00:00:00+00:00 2026-01-02T00:00:00+00:00"
 )
+_EMPTY = "the interval is empty: its end is not included; a scheduler needs a timetable that has data intervals"
 _OUTSIDE = "reaches outside the years 0001 to 9999 in UTC"
 _INFINITE = ("", "infinity", "-infinity", "+infinity", "inf", "-inf", "+inf")
 _YEAR = re.compile(r"([0-9]{4})")
@@ -380,9 +381,8 @@ def _open(about: str, texts: tuple[str, str], instead: str) -> Refused:
 
 def _off_unit(about: str, found: list[str], slice: SliceColumn, instead: str) -> Refused:
     asked = f"a range begins and ends where one of its slices does, and slices are {slice.unit}s"
-    return Refused(
-        about, [Failure("range_off_unit", asked, tuple(dict.fromkeys(found)), instead)], unchanged=_UNCHANGED
-    )
+    failure = Failure("range_off_unit", asked, tuple(dict.fromkeys(found)), instead)
+    return Refused(about, [failure], unchanged=_UNCHANGED)
 
 
 def _reversed(about: str, found: str, instead: str) -> Refused:
@@ -394,5 +394,5 @@ def _reversed_interval(about: str, bounds: Bounds, slice: SliceColumn) -> Refuse
     """Return the refusal of an interval without a slice; meant may be that one slice, or the swapped range."""
     first, beyond = bounds
     if first == beyond:
-        return _reversed(about, "the interval is empty: its end is not included", _text((first, first), slice))
+        return _reversed(about, _EMPTY, _text((first, first), slice))
     return _reversed(about, "the interval ends before it starts", _text((beyond, _slice_before(first, slice)), slice))

@@ -291,6 +291,14 @@ def _limit(closed: ClosedThrough, now: datetime, zone: str) -> int:
     return now.astimezone(ZoneInfo(zone)).toordinal() - (closed.days_ago or 0)
 
 
+def last_over(now: datetime, slice: SliceColumn) -> Moment:
+    """Return the last slice whose end has passed by `now`, an aware instant: the one before the slice `now` lies in."""
+    if slice.unit is Unit.HOUR:
+        return moments.hour_of(moments.hour_of(now, slice.timezone) - timedelta(microseconds=1), slice.timezone)
+    first = moments.slice_of(now.astimezone(ZoneInfo(slice.timezone)).date(), slice.unit)
+    return moments.slice_of(first - timedelta(days=1), slice.unit)
+
+
 @dataclass(frozen=True, slots=True)
 class OpenSlices:
     """The slices of a scope that are not closed: how many, and the first few."""

@@ -28,9 +28,13 @@ def run_text(run: Run, *, place: str = "", way_on: str | None = None) -> str:
     if run.diff is not None:
         head += _summary(run.diff)
     groups = _groups(run, place) if run.diff is not None else []
-    talk = [f"warning: {escaped(text)}" for text in run.warnings] + [f"note: {escaped(text)}" for text in run.notes]
     end = [_closing(run), f"next: {placed(next_command(run) if way_on is None else way_on, place)}"]
-    return sections(head, groups, _facts(run), talk, end)
+    return sections(head, groups, _facts(run), talk_lines(run), end)
+
+
+def talk_lines(run: Run) -> list[str]:
+    """Return what a run warns of and notes, one line each."""
+    return [f"warning: {escaped(text)}" for text in run.warnings] + [f"note: {escaped(text)}" for text in run.notes]
 
 
 def sections(*parts: Sequence[str]) -> str:
@@ -129,10 +133,13 @@ def _facts(run: Run) -> list[str]:
     """Return the range as a whole: rows, totals, controls, guards, and for verify its answers."""
     rows: list[tuple[str, str]] = []
     if run.diff is not None:
-        is_written = run.command == "run" and run.rows_after is not None
+        is_written = run.command in ("run", "restore") and run.rows_after is not None
         after = run.rows_after if is_written else run.diff.staged.rows
         rows += total_rows(Total(run.diff.base.rows, after), run.diff.totals)
-        rows += control_rows(run.controls, run.controls_declared, run.scope.count)
+        if run.command == "restore":
+            rows.append(("undoes", run.restores))
+        else:
+            rows += control_rows(run.controls, run.controls_declared, run.scope.count)
     rows += [("guard", _guard_text(guard)) for guard in run.guards if guard.fired]
     if run.command == "verify":
         rows += _verify_rows(run)
@@ -230,11 +237,13 @@ def _closing(run: Run) -> str:
     if run.outcome is Outcome.PLANNED:
         is_equal = run.diff is not None and not run.diff.differing
         state = "already holds exactly these rows;" if is_equal else "was not touched:"
-        return f"{name} {state} a plan writes nothing."
+        word = "asking" if run.command == "restore" else "a plan"
+        return f"{name} {state} {word} writes nothing."
     if run.outcome is Outcome.UNCHANGED:
         return f"{name} is unchanged: it already held exactly these rows; nothing was written."
     written = counted(len(run.slices_done), "slice")
     commits = ", each in its own commit" if run.per_slice else " in one commit"
     if not run.target_changed or run.diff is None or not run.diff.differing:
         return f"{name} holds the same rows as before: {written} written again{commits}, and read back."
-    return f"{name} changed: {written} replaced{commits}, and read back."
+    done = f"put back as {run.restores} found {'it' if len(run.slices_done) == 1 else 'them'}"
+    return f"{name} changed: {written} {done if run.restores else 'replaced'}{commits}, and read back."

@@ -36,6 +36,7 @@ from reslice.values import (
     LedgerSlice,
     Outcome,
     Run,
+    SliceDiff,
     Total,
 )
 
@@ -51,9 +52,11 @@ _OUTCOMES: dict[type[ResliceError], Outcome] = {
 
 
 def exit_code(run: Run, *, changes_count: bool = False) -> int:
-    """Return what a command ends with: 1 when verify says no, or when `changes_count` and a plan would change rows."""
+    """Return what a command ends with: 1 when verify or status says no, or a plan would change rows and that counts."""
     if run.error is not None:
         return run.error.exit_code
+    if run.command == "status":
+        return 0 if run.equals_source else 1
     if run.command == "verify":
         return 0 if run.repeatable and run.equals_source and all(line.ok for line in run.downstream) else 1
     return 1 if changes_count and run.diff is not None and run.diff.differing else 0
@@ -81,7 +84,7 @@ def as_json(run: Run, *, place: str = "", way_on: str | None = None, code: int |
         "warnings": [*run.warnings],
         "notes": [*run.notes],
         "seconds": round(run.seconds, 3),
-        **(_verify_fields(run) if run.command == "verify" else {}),
+        **_own_fields(run.command, run),
         "error": None if error is None else error_value(error, place=place),
         "next": placed(way_on, place),
         "exit_code": exit_code(run) if code is None else code,
@@ -96,12 +99,15 @@ def error_json(
     `way_on` replaces the error's own next, which is otherwise used.
     """
     fields: dict[str, Any] = {"schema": f"reslice/{command}/1"}
-    if command in ("plan", "run", "verify"):
+    if command in ("plan", "run", "verify", "status", "restore"):
         fields |= _empty_run(command, error)
     elif command == "history":
         fields |= {"runs": []}
     elif command == "show":
         fields |= {"run": None, "slices": [], "groups": []}
+    elif command == "init":
+        fields |= {"target": None, "table": None, "files_written": [], "unsure": [], "notes": [], "contract": None}
+        fields |= {"source": None, "ledger": [], "sql": []}
     if error.run is not None and command == error.run.command:
         fields |= as_json(error.run, place=place) | _outcome_fields(error.run, error)
     after = placed(error.next, place) if way_on is None else way_on
@@ -181,9 +187,11 @@ def ledger_run_value(run: LedgerRun) -> dict[str, Any]:
         "reason": run.reason,
         "consents": [{"guard": each.guard, "slices": [*each.slices]} for each in run.consents],
         "approves": run.approves,
+        "restores": run.restores,
         "contract_digest": run.contract_digest,
         "publish_order": run.publish_order,
         "lock_milliseconds": run.lock_milliseconds,
+        "pruned_at": _instant(run.pruned_at),
         "tool_version": run.tool_version,
         "engine_version": run.engine_version,
         "warnings": [*run.warnings],
@@ -219,9 +227,7 @@ def _empty_run(command: str, error: ResliceError) -> dict[str, Any]:
     fields |= {name: [] for name in ("checks", "controls", "slices_published", "affected", "warnings", "notes")} | {
         "seconds": None
     }
-    if command == "verify":
-        fields |= {"repeatable": None, "unstable_columns": [], "equals_source": None, "downstream": []}
-    return fields
+    return fields | _own_fields(command, None)
 
 
 def _outcome_fields(run: Run | None, error: ResliceError | None) -> dict[str, Any]:
@@ -268,12 +274,32 @@ def _diff_fields(diff: Diff | None, run: Run | None) -> dict[str, Any]:
     }
 
 
-def _verify_fields(run: Run) -> dict[str, Any]:
+def _own_fields(command: str, run: Run | None) -> dict[str, Any]:
+    """Return the fields that only this command has, empty where nothing is known."""
+    if command == "verify":
+        return {
+            "repeatable": None if run is None else run.repeatable,
+            "unstable_columns": [] if run is None else [*run.unstable_columns],
+            "equals_source": None if run is None else run.equals_source,
+            "downstream": [] if run is None else [*map(_control_value, run.downstream)],
+        }
+    if command == "status":
+        slices = () if run is None or run.diff is None else run.diff.slices
+        return {
+            "equals_source": None if run is None else run.equals_source,
+            "slices": [_slice_state_value(each) for each in slices],
+        }
+    return {"restores": None if run is None else run.restores} if command == "restore" else {}
+
+
+def _slice_state_value(each: SliceDiff) -> dict[str, Any]:
     return {
-        "repeatable": run.repeatable,
-        "unstable_columns": [*run.unstable_columns],
-        "equals_source": run.equals_source,
-        "downstream": [*map(_control_value, run.downstream)],
+        "slice": each.label,
+        "state": str(each.state),
+        "added": each.added,
+        "changed": each.changed,
+        "removed": each.removed,
+        "totals": _totals_value(each.totals),
     }
 
 

@@ -19,7 +19,7 @@ from reslice.report import (
     total_rows,
 )
 from reslice.report_error import part
-from reslice.values import Counts, LedgerRun, LedgerSlice, State, Total
+from reslice.values import Counts, Kind, LedgerRun, LedgerSlice, State, Total
 
 _SLICES_SHOWN = 20
 _HEADINGS = ("run", "target", "range", "state", "groups", "rows", "asked for", "by")
@@ -81,6 +81,8 @@ def _state_text(run: LedgerRun) -> str:
     """Return the state in a word; a run without an end is either at work or gone."""
     if run.state == State.REQUESTED:
         return "running" if run.alive else "not finished"
+    if run.state == State.RESTORED:
+        return run.state
     return f"{run.kind} {run.state}" if run.kind != "run" else run.state
 
 
@@ -117,7 +119,8 @@ def _facts(run: LedgerRun) -> list[str]:
     if run.rows_before is not None:
         after = run.rows_staged if run.rows_after is None else run.rows_after
         rows += total_rows(Total(run.rows_before, after), run.totals)
-        rows += control_rows(run.controls, bool(run.controls), run.slices)
+        if run.kind != Kind.RESTORE:
+            rows += control_rows(run.controls, bool(run.controls), run.slices)
     if run.checks:
         rows.append(("checks", _checks_text(run)))
     for consent in run.consents:
@@ -126,6 +129,7 @@ def _facts(run: LedgerRun) -> list[str]:
     facts = [
         ("reason", escaped(run.reason)),
         ("approves", escaped(run.approves)),
+        ("undoes", run.restores),
         ("asked for", f"{_instant(run.requested_at)} by {escaped(run.actor)}"),
         ("finished", _instant(run.finished_at)),
         ("method", run.method),
@@ -133,6 +137,7 @@ def _facts(run: LedgerRun) -> list[str]:
         ("fingerprint", _fingerprint_text(run)),
         ("columns", ", ".join(escaped(each) for each in run.columns)),
         ("locked", "" if run.lock_milliseconds is None else f"{run.lock_milliseconds} ms"),
+        ("pruned", "" if run.pruned_at is None else f"{_instant(run.pruned_at)}: kept rows and groups, by keep_days"),
         ("contract", run.contract_digest),
         ("versions", f"reslice {run.tool_version}, {run.engine_version}"),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from reslice.contract import Contract, Unit
+from reslice.contract import Contract, Method, StampValue, Unit
 from reslice.engines.base import Engine, Support
 from reslice.errors import Failure, Refused
 from reslice.ranges import Scope
@@ -67,13 +67,25 @@ def _target_failures(engine: Engine, contract: Contract, target: Target) -> Iter
         yield Failure("target_not_table", asked, (found,), "name the table behind it")
         return
     yield from _rights_failures(contract, target)
-    if target.referenced_by:
+    if target.referenced_by and contract.method is Method.REPLACE_SLICE:
         found = f"foreign keys of {', '.join(target.referenced_by)} point at {target.resolved}"
-        yield Failure(
-            "target_referenced", asked, (f"{found}; a replaced row would break them",), "drop the foreign keys"
-        )
+        after = "method: merge  leaves rows in place whose values are the same, and updates the others"
+        yield Failure("target_referenced", asked, (f"{found}; a replaced row would break them",), after)
+    if contract.method is Method.APPEND_VERSION:
+        yield from _version_failures(contract, target)
     yield from _target_columns(contract, target)
     yield from _target_types(contract, target)
+
+
+def _version_failures(contract: Contract, target: Target) -> Iterator[Failure]:
+    """Yield the unique keys that let no second version of a row in."""
+    stamps = {stamp.column for stamp in contract.stamps if stamp.value is StampValue.RUN_ID}
+    for key in target.keys:
+        if not key & stamps:
+            asked = contract.quote("method", "method: append_version")
+            found = f"a key of {target.resolved} allows each ({', '.join(sorted(key))}) once; versions repeat it"
+            after = f"add {', '.join(sorted(stamps))} to that key, or drop it"
+            yield Failure("target_key", asked, (found,), after)
 
 
 def _target_columns(contract: Contract, target: Target) -> Iterator[Failure]:

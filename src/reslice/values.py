@@ -70,7 +70,9 @@ class Target:
 
     `kind` is `table`, `view` or the engine's word for another thing; `referenced_by` names tables whose foreign keys
     point here; `rights_missing` what the connection may not do ("write: the file is read-only"). `keyed` are the
-    columns that a key or an index covers, `not_null` those that must have a value.
+    columns that a key or an index covers, `not_null` those that must have a value. `keys` are the sets of columns of
+    which the database enforces one row per combination. `current` names the view through which versions are read, empty
+    where there is none; `has_pointers` says whether the ledger points at versions of this table.
     """
 
     catalog: str
@@ -83,7 +85,8 @@ class Target:
     keyed: frozenset[str] = frozenset()
     not_null: frozenset[str] = frozenset()
     keys: tuple[frozenset[str], ...] = ()
-    """The column sets of which the database lets each combination in once: primary key, unique, unique index."""
+    current: str = ""
+    has_pointers: bool = False
 
     @property
     def resolved(self) -> str:
@@ -123,6 +126,7 @@ class Kind(StrEnum):
 
     RUN = "run"
     VERIFY = "verify"
+    RESTORE = "restore"
 
 
 class State(StrEnum):
@@ -134,13 +138,15 @@ class State(StrEnum):
     STOPPED = "stopped"
     REFUSED = "refused"
     FAILED = "failed"
+    RESTORED = "restored"
 
 
 class Outcome(StrEnum):
-    """How a plan, run or verify ended, as JSON says it."""
+    """How a plan, run, verify, status or restore ended, as JSON says it."""
 
     PLANNED = "planned"
     PUBLISHED = "published"
+    RESTORED = "restored"
     UNCHANGED = "unchanged"
     STOPPED = "stopped"
     REFUSED = "refused"
@@ -185,13 +191,19 @@ class Request:
     actor: str = ""
     approves: str = ""
     """The run or plan file whose exact diff is approved; empty when none is."""
+    restores: str = ""
+    """The run whose replaced rows are put back; empty for any other kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A run that stands in the ledger. `abandoned` names earlier runs whose process is gone, and what they left."""
+    """A run that stands in the ledger. `abandoned` names earlier runs whose process is gone, and what they left.
+
+    `target` is the table as it is described once the ledger stands: with what the ledger knows of its versions.
+    """
 
     id: str
+    target: Target
     abandoned: tuple[str, ...] = ()
 
 
@@ -208,6 +220,10 @@ class Staged:
     token: str
     source_columns: tuple[Column, ...]
     control_columns: tuple[Column, ...] = ()
+    restores: str = ""
+    """The run whose replaced rows are staged, with every column that was kept; empty where the source is."""
+    repeated: int = 0
+    """Surplus rows of repeated keys among those; the source's rows have none, or are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +404,24 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoredSlice:
+    """A slice whose last word in the ledger is a restore: by which run, and what the run that it undid had put there."""
+
+    run: str
+    undone: str
+    left: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class SliceWrite:
+    """One time that a run wrote a slice, as the ledger tells it. `restores` names the run it undid, or is empty."""
+
+    run: str
+    slice: str
+    restores: str
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """What one guard saw. `slices` are the labels it fired for; `consented` says a person let it through."""
 
@@ -431,7 +465,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The answer of plan, run or verify: everything that is printed or written as JSON.
+    """The answer of plan, run, verify, status or restore: everything that is printed or written as JSON.
 
     Fingerprints and counts are of the whole scope. `id` is None for a plan. `after` is None until something was read
     back. `slices_done` names the slices that are published.
@@ -444,6 +478,8 @@ class Run:
     outcome: Outcome
     id: str | None = None
     kind: Kind = Kind.RUN
+    restores: str = ""
+    """The run whose replaced rows a restore puts back."""
     method: Method = Method.REPLACE_SLICE
     target_changed: bool = False
     diff: Diff | None = None
@@ -511,6 +547,8 @@ class LedgerRun:
     reason: str
     consents: tuple[Consent, ...]
     approves: str
+    restores: str
+    kept_table: str | None
     groups_left_out: int
     checks: tuple[Check, ...]
     controls: tuple[ControlLine, ...]
@@ -520,6 +558,8 @@ class LedgerRun:
     process: str = ""
     alive: bool = False
     """Whether the connection that runs it is open in this process; no other process can have the file open."""
+    pruned_at: datetime | None = None
+    """When its kept rows and groups were let go of, because they were older than `ledger.keep_days`."""
     slice_rows: tuple[LedgerSlice, ...] = ()
     groups: tuple[GroupDiff, ...] = ()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reslice.errors import Refused, ResliceError, Stopped
-from reslice.project import TargetHandle
+from reslice.target_handle import TargetHandle
 from reslice.values import Counts, Outcome, Run
 from tests.conformance.databases import Database, Row
 

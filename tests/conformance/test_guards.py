@@ -121,7 +121,7 @@ def test_a_slice_that_may_become_empty_is_named(orders: Orders) -> None:
     orders.publish(WHOLE, removed=4, unchanged=2, after=after, allow=[f"empty_slice={D2}..{D3}"], reason="closed")
 
 
-@pytest.mark.parametrize("allow", ["no_such_guard", "restored", "empty_slice=soon", "=x", "", "total_change="])
+@pytest.mark.parametrize("allow", ["no_such_guard", "restores", "empty_slice=soon", "=x", "", "total_change="])
 def test_a_consent_that_cannot_be_understood_is_refused(orders: Orders, allow: str) -> None:
     emptied(orders)
     orders.declare(guards={})

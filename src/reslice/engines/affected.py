@@ -8,7 +8,7 @@ from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines.session import Session
 from reslice.errors import ResliceError
-from reslice.ranges import Moment, Scope
+from reslice.ranges import Moment, Range, Scope
 from reslice.values import Target
 
 FIRST_INSTANT = "0001-01-01 00:00:00"
@@ -31,7 +31,10 @@ def affected(
     found = {slices.hull.start: left_since for slices in read if slices is not None}
     found |= dict.fromkeys(touched_since(since), since)
     outside = {moment: after for moment, after in found.items() if not scope.contains(moment)}
-    coverage = ledger.coverage(session, where, target.resolved, min(since, left_since or since))
+    if not outside:
+        return ()
+    hull = Range(scope.unit, scope.zone, min(outside), max(outside))
+    coverage = ledger.coverage(session, where, target.resolved, min(since, left_since or since), hull)
     return tuple(sorted(_not_covered(contract, outside, coverage, touched_since)))
 
 

@@ -25,8 +25,10 @@ from reslice.values import (
     Opened,
     Published,
     Request,
+    RestoredSlice,
     Run,
     SliceDiff,
+    SliceWrite,
     Staged,
     State,
     Target,
@@ -87,6 +89,23 @@ class Ledger(Protocol):
     ) -> None:
         """Commit how a run ended that publishes nothing more. The target is not touched."""
 
+    def restored(self, contract: Contract, target: Target, labels: tuple[str, ...]) -> Mapping[str, RestoredSlice]:
+        """Return which of the slices were restored, and neither written nor found equal since."""
+
+    def writes_since(
+        self, contract: Contract, target: Target, run_id: str, labels: tuple[str, ...]
+    ) -> tuple[SliceWrite, ...]:
+        """Return each time that slices of a run were written, from that run on, the latest first."""
+
+    def affected_since(self, contract: Contract, target: Target, instant: datetime) -> tuple[Moment, ...]:
+        """Return the slices that corrections since an instant touch, in order."""
+
+    def prune(self, contract: Contract, target: Target) -> tuple[str, ...]:
+        """Let go of what runs of this table kept for longer than `ledger.keep_days`, and say so; a commit of its own.
+
+        The last published run of a slice keeps what it has. It looks at most once a day, and waits for nobody.
+        """
+
     def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
         """Return the slices outside `scope` that corrections touch and no run has covered since."""
 
@@ -139,6 +158,17 @@ class Engine(Protocol):
 
     def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None) -> Staged:
         """Evaluate source, controls and base in one snapshot into temporary tables. The target is not touched."""
+
+    def stage_replaced(
+        self, contract: Contract, target: Target, scope: Scope, undone: LedgerRun, opened: Opened | None
+    ) -> Staged:
+        """Put what a run replaced in `scope`, and the base, of one snapshot, into temporary tables.
+
+        Raises Refused when the table has other columns than those rows, or when they are not kept any more.
+        """
+
+    def extent(self, contract: Contract, target: Target) -> tuple[Moment, Moment] | None:
+        """Return the first and the last slice of which the target holds rows; None when it holds none."""
 
     def inspect(self, staged: Staged) -> Findings:
         """Cast the staged rows to the target's types and measure every rule of the contract on them."""

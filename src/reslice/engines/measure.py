@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from reslice.contract import Contract
+from reslice.contract import Contract, Method
 from reslice.engines import sql
 from reslice.engines.controls import control_lines
 from reslice.engines.session import Session, exact_number, label_of, moment_of, sum_of
@@ -183,8 +183,8 @@ def compare(session: Session, staged: Staged, names: Names) -> Diff:
     sides = _sides(session, staged, names)
     counts: dict[Any, tuple[int, int, int, int]] = {}
     groups: tuple[GroupDiff, ...] = ()
-    if any(side.differs for side in sides):
-        diff = sql.diff_select(session.dialect, contract, target, names)
+    if any(side.differs for side in sides) or contract.method is Method.MERGE:
+        diff = sql.diff_select(session.dialect, staged, names)
         session.execute(f"CREATE TEMPORARY TABLE {names.diff} AS {diff}")
         counts = _slice_counts(session, scope, column, names)
         groups = _groups(session, staged, column, names)

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reslice import ledger
-from reslice.contract import StampValue
-from reslice.engines import sql
+from reslice.contract import Method, StampValue
+from reslice.engines import methods, sql, versions
 from reslice.engines.base import ReadBack
+from reslice.engines.methods import Step
 from reslice.engines.session import Session
 from reslice.engines.sql import Dialect, Names, Touch, quote
 from reslice.fingerprint import columns_of
-from reslice.ranges import Range, Scope, moment_from_column
-from reslice.values import Fill, Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
+from reslice.ranges import Moment, Range, Scope, moment_from_column
+from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
 
 
 def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
@@ -62,11 +63,12 @@ class Publication:
         """The table that keeps the replaced rows."""
         return ledger.kept_table(self.where, self.staged.target)
 
-    def within(self, dialect: Dialect, scope: Scope) -> str:
+    def within(self, dialect: Dialect, scope: Scope, row: str = "") -> str:
         """Return the condition that a row of the target, or of the staged rows, lies in `scope`."""
         contract = self.staged.contract
         column = sql.slice_column(contract, self.staged.target)
-        return sql.within(dialect, quote(column.name), column, contract.slice, scope)
+        value = f"{row}.{quote(column.name)}" if row else quote(column.name)
+        return sql.within(dialect, value, column, contract.slice, scope)
 
     def fence(self) -> str:
         """Return the statement that comes first and must touch exactly one row."""
@@ -95,38 +97,15 @@ class Publication:
         row = dialect.own_hash([dialect.plain(quote(name), target.column(name)) for name in columns_of(contract)])
         digest, condition = f"SELECT (count(*), sum({row}))", self.within(dialect, scope)
         return (
-            f"SELECT ({digest} FROM {sql.target_name(target)} WHERE {condition})\n"
+            f"SELECT ({digest} FROM {sql.relation(target)} WHERE {condition})\n"
             f"  IS NOT DISTINCT FROM ({digest} FROM {relation} WHERE {condition})"
         )
 
-    def keep(self, dialect: Dialect) -> str:
-        """Return the statement that keeps the rows about to be replaced; it takes the parameter `run_id`.
-
-        It takes every column there is, so that one that was added since the target was looked at is an error.
-        """
-        target = self.staged.target
-        computed = [column.name for column in target.columns if column.fill is Fill.GENERATED]
-        every = f"* EXCLUDE ({sql.column_list(computed)})" if computed else "*"
-        condition = self.within(dialect, self.written)
-        return f"INSERT INTO {self.kept}\nSELECT $run_id, {every} FROM {sql.target_name(target)} WHERE {condition}"
-
-    def touch(self, dialect: Dialect, touch: Touch) -> str:
-        """Return the UPDATE after which a concurrent UPDATE of these rows is a conflict; empty when there is none."""
-        contract, target = self.staged.contract, self.staged.target
-        return sql.touch_statement(dialect, contract, target, self.within(dialect, self.written), touch)
-
-    def delete(self, dialect: Dialect) -> str:
-        """Return the DELETE of the slices."""
-        return sql.delete_statement(self.staged.target, self.within(dialect, self.written))
-
-    def insert(self, dialect: Dialect) -> str:
-        """Return the INSERT of the staged rows; stamps take the parameters `run_time` and `run_id`."""
-        condition = self.within(dialect, self.written)
-        return sql.insert_statement(self.staged.contract, self.staged.target, self.names, condition)
-
     @property
     def stamps(self) -> frozenset[str]:
-        """The parameters the INSERT takes."""
+        """The parameters that staged rows take when they are written; a restore puts the old stamps back."""
+        if self.staged.restores:
+            return frozenset()
         return frozenset(stamp.value.value for stamp in self.staged.contract.stamps)
 
     @property
@@ -136,46 +115,59 @@ class Publication:
 
     def shown(self, dialect: Dialect) -> tuple[str, ...]:
         """Return the statements of the commit, in order, as a person reads them."""
-        touch = self.touch(dialect, Touch.OTHER)
+        writes = methods.writes(self, dialect, Touch.OTHER)
         return (
             "BEGIN TRANSACTION",
             self.fence(),
             f"-- must be true: {self.base}, as it was compared\n{self.holds(dialect, self.names.base, self.compared)}",
-            self.keep(dialect),
-            *([f"-- so that a concurrent UPDATE is a conflict and not lost\n{touch}"] if touch else []),
-            self.delete(dialect),
-            self.insert(dialect),
+            *(f"-- {each.step}\n{each.statement}" if each.step is Step.TOUCH else each.statement for each in writes),
             f"-- must be {self.after}, as it was staged\n{self.fingerprint(dialect, self.written)}",
             f"-- the run's row in {self.where}.runs, its slices and its groups",
             "COMMIT",
         )
 
-    def read_back(self, session: Session, turns: Sequence[int]) -> ReadBack:
-        """Read the written slices, and in the same snapshot whether others took a turn since the first of `turns`."""
+    def read_back(self, session: Session, turns: Sequence[int], run_id: str) -> ReadBack:
+        """Read the written slices, and in the same snapshot whether others took a turn since the first of `turns`.
+
+        Where versions stay in the table, an update of the one before is read as well: its rows are not current any more.
+        """
         table = {"table_name": self.staged.target.resolved}
         holds = self.holds(session.dialect, self.names.staged, self.written)
         generation = f"SELECT generation FROM {self.where}.fences WHERE table_name = $table_name"
         is_held, now = session.execute(f"SELECT ({holds}), ({generation})", table)[0]
-        if is_held:
-            return ReadBack(())
-        return ReadBack(self._differing(session), is_later=now != turns[0] + len(turns) - 1)
+        is_later = now != turns[0] + len(turns) - 1
+        if not is_held:
+            return ReadBack(self._differing(session), is_later=is_later)
+        if self.staged.contract.method is Method.APPEND_VERSION:
+            return ReadBack(self._altered_before(session, run_id), is_later=is_later)
+        return ReadBack(())
 
     def _differing(self, session: Session) -> tuple[str, ...]:
         """Name the written slices that are not the staged rows."""
+        live = self._fingerprints(session, sql.relation(self.staged.target))
+        return tuple(each.label for each in self.slices if live.get(each.slice, Fingerprint()) != each.staged)
+
+    def _altered_before(self, session: Session, run_id: str) -> tuple[str, ...]:
+        """Name the written slices whose version before is not what was compared: somebody wrote to it around the commit."""
+        contract, target = self.staged.contract, self.staged.target
+        pointers = versions.pointers_before(self.where, run_id)
+        rows = versions.rows_select(session.dialect, contract, target, self.where, pointers)
+        live = self._fingerprints(session, f"({rows}) AS version_before")
+        return tuple(each.label for each in self.slices if live.get(each.slice, Fingerprint()) != each.base)
+
+    def _fingerprints(self, session: Session, relation: str) -> dict[Moment, Fingerprint]:
+        """Return the fingerprint of every written slice of which a relation holds rows."""
         staged = self.staged
         column = sql.slice_column(staged.contract, staged.target)
-        select = sql.base_select(
-            session.dialect, staged.contract, staged.target, self.written, columns_of(staged.contract)
-        )
+        hashed = columns_of(staged.contract)
+        select = sql.rows_select(session.dialect, staged.contract, staged.target, relation, self.written, hashed)
         text = session.dialect.slice_text("slice", column)
         rows = session.execute(
             f"SELECT {text}, row_count, total FROM (SELECT {sql.SLICE} AS slice, count(*) AS row_count,"
             f" sum({sql.HASH}) AS total FROM ({select}) AS live GROUP BY 1) AS slices"
         )
-        live = {
-            moment_from_column(row[0], column.family.value, staged.scope.unit, staged.scope.zone): Fingerprint(
-                int(row[1]), int(row[2])
-            )
-            for row in rows
+        family, cut = column.family.value, staged.scope
+        return {
+            moment_from_column(value, family, cut.unit, cut.zone): Fingerprint(int(count), int(total))
+            for value, count, total in rows
         }
-        return tuple(each.label for each in self.slices if live.get(each.slice, Fingerprint()) != each.staged)

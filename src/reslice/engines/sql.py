@@ -99,6 +99,10 @@ class Dialect(Protocol):
     def different(self, expression: str, column: Column) -> str:
         """Return a value of the column's type that is not the value it has."""
 
+    @property
+    def row_id(self) -> str:
+        """Return the column that tells rows of one table apart, within one transaction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -110,11 +114,17 @@ class Names:
     control: str
     slices: str
     diff: str
+    rows: str
 
 
 def target_name(target: Target) -> str:
     """Return the qualified, quoted name of the target."""
     return f"{quote(target.catalog)}.{quote(target.schema)}.{quote(target.table)}"
+
+
+def relation(target: Target) -> str:
+    """Return what the target's rows are read from: the table, or the view of the current versions."""
+    return f"{quote(target.catalog)}.{quote(target.schema)}.{quote(target.current or target.table)}"
 
 
 def slice_column(contract: Contract, target: Target) -> Column:
@@ -185,14 +195,35 @@ def same_key(columns: Iterable[str], left: str, right: str) -> str:
 
 def base_select(dialect: Dialect, contract: Contract, target: Target, scope: Scope, hashed: Sequence[str]) -> str:
     """Return the SELECT of the base: the target's rows of the scope, with slice and hash."""
+    return rows_select(dialect, contract, target, relation(target), scope, hashed)
+
+
+def rows_select(
+    dialect: Dialect, contract: Contract, target: Target, rows: str, scope: Scope, hashed: Sequence[str]
+) -> str:
+    """Return the SELECT of rows of the target's shape in the scope, with slice and hash."""
     column = slice_column(contract, target)
     values = [f"{dialect.plain(quote(name), target.column(name))} AS {quote(name)}" for name in contract.columns]
     return (
         f"SELECT {', '.join(values)},\n"
         f"  {dialect.slice_start(quote(column.name), column, contract.slice)} AS {SLICE},\n"
         f"  {hash_of(dialect, contract, target, hashed)} AS {HASH}\n"
-        f"FROM {target_name(target)}\n"
+        f"FROM {rows}\n"
         f"WHERE {within(dialect, quote(column.name), column, contract.slice, scope)}"
+    )
+
+
+def kept_select(dialect: Dialect, staged: Staged, rows: str, hashed: Sequence[str]) -> str:
+    """Return the SELECT that stages rows which were the target's before: every kept column, with slice and hash."""
+    contract, target = staged.contract, staged.target
+    column = slice_column(contract, target)
+    plain = [(name, dialect.plain(quote(name), target.column(name))) for name in kept_columns(target)]
+    return (
+        f"SELECT {', '.join(f'{value} AS {quote(name)}' for name, value in plain)},\n"
+        f"  {dialect.slice_start(quote(column.name), column, contract.slice)} AS {SLICE},\n"
+        f"  {hash_of(dialect, contract, target, hashed)} AS {HASH}\n"
+        f"FROM ({rows}) AS kept_rows\n"
+        f"WHERE {within(dialect, quote(column.name), column, contract.slice, staged.scope)}"
     )
 
 
@@ -218,6 +249,12 @@ def staged_select(dialect: Dialect, staged: Staged, names: Names, hashed: Sequen
     )
 
 
+def repeated_select(contract: Contract, table: str) -> str:
+    """Return the SELECT of how many surplus rows of repeated keys a table holds."""
+    keys = column_list(column.name for column in contract.grain)
+    return f"SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n FROM {table} GROUP BY {keys}) AS keys"
+
+
 def slices_select(names: Names, sums: Sequence[str]) -> str:
     """Return the SELECT that puts both sides of every slice with rows beside each other: fingerprints, and `sums`.
 
@@ -239,12 +276,13 @@ DIFFERS = "(base_rows <> staged_rows OR base_total <> staged_total)"
 """A slice of `slices_select` whose rows are not the same rows."""
 
 
-def diff_select(dialect: Dialect, contract: Contract, target: Target, names: Names) -> str:
+def diff_select(dialect: Dialect, staged: Staged, names: Names) -> str:
     """Return the SELECT of the groups that are not as they were, in the slices that differ.
 
     Columns: CHANGE, SLICE, the grain, `before` and `after` of every measure, ROWS of the base, and MOVED (how far the
     numbers moved together, for the order in which groups are shown). Repeated base keys count as changed.
     """
+    contract, target = staged.contract, staged.target
     keys = [column.name for column in contract.grain]
     declared = scales(contract)
     folded, moved = [], ["0"]
@@ -255,14 +293,19 @@ def diff_select(dialect: Dialect, contract: Contract, target: Target, names: Nam
         shown = dialect.shown(name, column, declared[measure.name])
         folded.append(f"{fold}({shown}) AS {name}")
         if column.family.is_number:
-            staged = dialect.shown(f"s.{name}", column, declared[measure.name])
-            moved.append(f"abs(coalesce(CAST({staged} AS DOUBLE), 0) - coalesce(CAST(b.{name} AS DOUBLE), 0))")
+            after_value = dialect.shown(f"s.{name}", column, declared[measure.name])
+            moved.append(f"abs(coalesce(CAST({after_value} AS DOUBLE), 0) - coalesce(CAST(b.{name} AS DOUBLE), 0))")
     measures = [
         f"b.{quote(m.name)} AS {before(m.name)}, "
         f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {after(m.name)}"
         for m in contract.measures
     ]
     differing = f"{SLICE} IN (SELECT slice FROM {names.slices} WHERE {DIFFERS})"
+    rows = names.staged
+    if staged.repeated:
+        listed = column_list(keys)
+        sums = f"sum({HASH}) AS {HASH}, {', '.join(folded)}"
+        rows = f"(SELECT {listed}, {SLICE}, {sums} FROM {names.staged} GROUP BY {listed}, {SLICE}) AS folded"
     keyed = ", ".join(f"coalesce(s.{quote(key)}, b.{quote(key)}) AS {quote(key)}" for key in keys)
     return (
         f"SELECT CASE WHEN b.{ROWS} IS NULL THEN 'added' WHEN s.{PRESENT} IS NULL THEN 'removed' ELSE 'changed' END"
@@ -272,7 +315,7 @@ def diff_select(dialect: Dialect, contract: Contract, target: Target, names: Nam
         f"  coalesce(b.{ROWS}, 0) AS {ROWS}, {' + '.join(moved)} AS {MOVED}\n"
         f"FROM (SELECT {column_list(keys)}, {SLICE}, count(*) AS {ROWS}, sum({HASH}) AS {TOTAL}, {', '.join(folded)}\n"
         f"      FROM {names.base} WHERE {differing} GROUP BY {column_list(keys)}, {SLICE}) AS b\n"
-        f"FULL JOIN (SELECT *, true AS {PRESENT} FROM {names.staged} WHERE {differing}) AS s\n"
+        f"FULL JOIN (SELECT *, true AS {PRESENT} FROM {rows} WHERE {differing}) AS s\n"
         f"  ON {same_key(keys, 'b', 's')}\n"
         f"WHERE b.{ROWS} IS NULL OR s.{PRESENT} IS NULL OR b.{ROWS} > 1 OR b.{TOTAL} <> s.{HASH}"
     )
@@ -284,17 +327,34 @@ def fingerprint_select(
     """Return the SELECT of row count and hash sum of the target's rows that meet `condition`."""
     return (
         f"SELECT count(*), coalesce(sum({hash_of(dialect, contract, target, hashed)}), 0)\n"
-        f"FROM {target_name(target)} WHERE {condition}"
+        f"FROM {relation(target)} WHERE {condition}"
     )
 
 
-def insert_statement(contract: Contract, target: Target, names: Names, condition: str) -> str:
-    """Return the INSERT of the staged rows; stamps take the parameters `run_time` and `run_id`."""
-    columns = [*contract.columns, *(stamp.column for stamp in contract.stamps)]
-    stamps = [f"CAST(${stamp.value.value} AS {target.column(stamp.column).type})" for stamp in contract.stamps]
+def kept_columns(target: Target) -> tuple[str, ...]:
+    """Return the target's columns that are kept and put back: all but those the database computes."""
+    return tuple(column.name for column in target.columns if column.fill is not Fill.GENERATED)
+
+
+def written_values(staged: Staged, row: str) -> dict[str, str]:
+    """Return what each written column gets from a staged `row`: a restore puts every kept column back.
+
+    Stamps of a run take the parameters `run_time` and `run_id`.
+    """
+    contract, target = staged.contract, staged.target
+    if staged.restores:
+        return {name: f"{row}.{quote(name)}" for name in kept_columns(target)}
+    values = {name: f"{row}.{quote(name)}" for name in contract.columns}
+    stamps = {stamp.column: stamp.value.value for stamp in contract.stamps}
+    return values | {name: f"CAST(${value} AS {target.column(name).type})" for name, value in stamps.items()}
+
+
+def insert_statement(staged: Staged, names: Names, condition: str) -> str:
+    """Return the INSERT of the staged rows `s` that meet `condition`."""
+    values = written_values(staged, "s")
     return (
-        f"INSERT INTO {target_name(target)} ({column_list(columns)})\n"
-        f"SELECT {', '.join([column_list(contract.columns), *stamps])} FROM {names.staged} WHERE {condition}"
+        f"INSERT INTO {target_name(staged.target)} ({column_list(values)})\n"
+        f"SELECT {', '.join(values.values())} FROM {names.staged} AS s WHERE {condition}"
     )
 
 
@@ -310,17 +370,22 @@ class Touch(StrEnum):
     NOTHING = "nothing"
 
 
-def touch_statement(dialect: Dialect, contract: Contract, target: Target, condition: str, touch: Touch) -> str:
+def touch_statement(
+    dialect: Dialect, contract: Contract, target: Target, condition: str, touch: Touch, *, stays: bool
+) -> str:
     """Return the UPDATE after which a concurrent UPDATE of the slices' rows is a conflict; empty when there is none.
 
     Conflicts are seen column by column, and only where the value is another one. Left out are the slice column, by
-    which the rows are then deleted, and columns of keys: an update of those is a delete, and two deletes do conflict.
+    which the rows are then deleted, columns of keys (an update of those is a delete, and two deletes do conflict), and
+    where rows stay, those that nothing puts right again.
     """
     if touch is Touch.NOTHING:
         return ""
     values = []
     for column in target.columns:
         if column.fill is Fill.GENERATED or column.name == contract.slice.column or column.name in target.keyed:
+            continue
+        if stays and column.fill is Fill.IDENTITY:
             continue
         name, is_required = quote(column.name), column.name in target.not_null
         other = dialect.different(name, column)
@@ -329,8 +394,3 @@ def touch_statement(dialect: Dialect, contract: Contract, target: Target, condit
         elif not is_required:
             values.append(f"{name} = CASE WHEN {name} IS NULL THEN {other} END")
     return f"UPDATE {target_name(target)} SET {', '.join(values)} WHERE {condition}" if values else ""
-
-
-def delete_statement(target: Target, condition: str) -> str:
-    """Return the DELETE of the slices; what is removed is decided by the range alone."""
-    return f"DELETE FROM {target_name(target)} WHERE {condition}"

@@ -1,7 +1,7 @@
 """The ledger: tables in the target's own database that say what every run was asked, found and did.
 
 A row that says *published* is written in the commit that replaces the data, so one is never there without the other.
-`tables` says what there is, `writing` puts it there, `reading` takes it out.
+`tables` says what there is, `writing` puts it there, `reading` takes it out, `retention` lets go of what is too old.
 """
 
 from reslice.ledger.reading import (
@@ -15,6 +15,8 @@ from reslice.ledger.reading import (
     state_of,
     whole,
 )
+from reslice.ledger.restores import restored, writes_since
+from reslice.ledger.retention import is_due, prune
 from reslice.ledger.tables import (
     KEPT_RUN,
     TABLES,
@@ -22,14 +24,15 @@ from reslice.ledger.tables import (
     LedgerTable,
     create_kept,
     create_statements,
+    fence_statement,
     foreign_tables,
-    kept_columns,
     kept_table,
     place,
 )
 from reslice.ledger.texts import span
 from reslice.ledger.writing import (
     abandon,
+    add_fence,
     close,
     count_published,
     insert_groups,
@@ -45,25 +48,30 @@ __all__ = [
     "LedgerColumn",
     "LedgerTable",
     "abandon",
+    "add_fence",
     "close",
     "count_published",
     "coverage",
     "create_kept",
     "create_statements",
+    "fence_statement",
     "find",
     "foreign_tables",
     "insert_groups",
     "insert_rest",
     "insert_slices",
-    "kept_columns",
+    "is_due",
     "kept_table",
     "last_covering",
     "later_run",
     "left_affected",
     "open_request",
     "place",
+    "prune",
+    "restored",
     "runs",
     "span",
     "state_of",
     "whole",
+    "writes_since",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from reslice.engines.session import Session
 from reslice.engines.sql import quote
-from reslice.ledger.tables import RUNS
+from reslice.ledger.tables import RUNS, LedgerColumn
 from reslice.ledger.texts import instant, load, span, utc
 from reslice.ranges import Range
 from reslice.values import (
@@ -61,27 +61,32 @@ def last_covering(session: Session, where: str, table: str, hull: Range) -> str 
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """A finished run whose ranges were then as their source was: their text, and when it was requested (UTC)."""
+    """Ranges that were as their source was: their text, and when the last run of them was requested (UTC)."""
 
     range_text: str
     at: str
 
 
-def coverage(session: Session, where: str, table: str, since: str) -> tuple[Covering, ...]:
-    """Return the finished runs that were requested after `since` (UTC), the latest first."""
+def coverage(session: Session, where: str, table: str, since: str, hull: Range) -> tuple[Covering, ...]:
+    """Return the finished runs over some of `hull` that were requested after `since` (UTC), the latest first.
+
+    Of runs of the same ranges the latest alone is returned, so that their number does not grow with the ledger.
+    """
+    first, last = span(hull)
     rows = session.execute(
-        f"SELECT range_text, {utc('requested_at')} FROM {where}.runs WHERE {_FINISHED}"
-        " AND requested_at > CAST($since AS TIMESTAMP WITH TIME ZONE) ORDER BY requested_at DESC",
-        {"table_name": table, "since": f"{since}+00"},
+        f"SELECT range_text, {utc('max(requested_at)')} FROM {where}.runs WHERE {_FINISHED}"
+        " AND requested_at > CAST($since AS TIMESTAMP WITH TIME ZONE) AND range_first <= $last AND range_last >= $first"
+        " GROUP BY range_text ORDER BY max(requested_at) DESC",
+        {"table_name": table, "since": f"{since}+00", "first": first, "last": last},
     )
     return tuple(Covering(*row) for row in rows)
 
 
 def left_affected(session: Session, where: str, table: str) -> tuple[str, tuple[str, ...]]:
     """Return the slices that the last finished run named as affected and left, and when it was requested (UTC)."""
+    last = f"SELECT max(number) FROM {where}.runs WHERE {_FINISHED} AND affected IS NOT NULL"
     rows = session.execute(
-        f"SELECT {utc('requested_at')}, affected FROM {where}.runs WHERE {_FINISHED} AND affected IS NOT NULL"
-        " ORDER BY requested_at DESC LIMIT 1",
+        f"SELECT {utc('requested_at')}, affected FROM {where}.runs WHERE number = ({last})",
         {"table_name": table},
     )
     return (rows[0][0], tuple(load(rows[0][1]))) if rows else ("", ())
@@ -91,22 +96,33 @@ _FINISHED = "table_name = $table_name AND kind = 'run' AND state IN ('published'
 """Runs after which their ranges were as their source."""
 
 
-def runs(session: Session, where: str, target: str | None, limit: int) -> list[LedgerRun]:
-    """Return the newest runs, newest first."""
+def runs(
+    session: Session, where: str, target: str | None, limit: int, *, absent: Collection[str] = ()
+) -> list[LedgerRun]:
+    """Return the newest runs, newest first, without the statements they executed: those are most of a ledger.
+
+    `absent` are columns that a ledger of an older version lacks, here as everywhere.
+    """
     condition = "" if target is None else "WHERE target = $target"
     parameters: dict[str, Any] = {"limit": limit} | ({} if target is None else {"target": target})
-    return _select(session, where, f"{condition} ORDER BY number DESC LIMIT $limit", parameters)
+    rest = f"{condition} ORDER BY number DESC LIMIT $limit"
+    return _select(session, where, rest, parameters, unread={*absent, "sql"})
 
 
-def find(session: Session, where: str, reference: str) -> list[LedgerRun]:
+def find(session: Session, where: str, reference: str, *, absent: Collection[str] = ()) -> list[LedgerRun]:
     """Return the runs that `reference` may mean: an id, a prefix of ids, `last`, or `last~N`."""
+
+    def select(rest: str, **parameters: Any) -> list[LedgerRun]:
+        return _select(session, where, rest, parameters, unread=absent)
+
     back = re.fullmatch(r"last(?:~(\d{1,9}))?", reference)
     if back:
-        return _select(session, where, "ORDER BY number DESC LIMIT 1 OFFSET $back", {"back": int(back[1] or 0)})
+        newest = f"SELECT number FROM {where}.runs ORDER BY number DESC LIMIT 1 OFFSET $back"
+        return select(f"WHERE number = ({newest})", back=int(back[1] or 0))
     if not reference:  # every id begins with nothing
         return []
-    exact = _select(session, where, "WHERE id = $id", {"id": reference})
-    return exact or _select(session, where, "WHERE starts_with(id, $id) ORDER BY number LIMIT 5", {"id": reference})
+    exact = select("WHERE id = $id", id=reference)
+    return exact or select("WHERE starts_with(id, $id) ORDER BY number LIMIT 5", id=reference)
 
 
 def whole(session: Session, where: str, run: LedgerRun) -> LedgerRun:
@@ -138,16 +154,18 @@ def _ledger_slice(row: Sequence[Any]) -> LedgerSlice:
     )
 
 
-def _select(session: Session, where: str, rest: str, parameters: Mapping[str, Any]) -> list[LedgerRun]:
+def _select(
+    session: Session, where: str, rest: str, parameters: Mapping[str, Any], *, unread: Collection[str]
+) -> list[LedgerRun]:
+    """Return runs as values; a column that is `unread` is as if it were NULL."""
     names = [column.name for column in RUNS.columns]
-    shown = [
-        f"{utc(quote(column.name))} AS {quote(column.name)}"
-        if column.type.startswith("TIMESTAMP")
-        else quote(column.name)
-        for column in RUNS.columns
-    ]
+    shown = ["NULL" if column.name in unread else _shown(column) for column in RUNS.columns]
     rows = session.execute(f"SELECT {', '.join(shown)} FROM {where}.runs {rest}", parameters)
     return [_ledger_run(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _shown(column: LedgerColumn) -> str:
+    return utc(quote(column.name)) if column.type.startswith("TIMESTAMP") else quote(column.name)
 
 
 def _ledger_run(row: Mapping[str, Any]) -> LedgerRun:
@@ -167,10 +185,12 @@ def _ledger_run(row: Mapping[str, Any]) -> LedgerRun:
             "table": row["table_name"],
             "requested_at": requested,
             "finished_at": instant(row["finished_at"]),
+            "pruned_at": instant(row["pruned_at"]),
             "counts": counts,
             "totals": {name: _total(total) for name, total in (load(row["totals"]) or {}).items()},
             "columns": tuple(load(row["fingerprint_columns"]) or ()),
             "groups_left_out": row["groups_left_out"] or 0,
+            "restores": row["restores"] or "",
             "consents": tuple(Consent(each["guard"], tuple(each["slices"])) for each in load(row["consents"]) or ()),
             "checks": tuple(Check(**each) for each in load(row["checks"]) or ()),
             "controls": tuple(_control_line(each) for each in load(row["controls"]) or ()),

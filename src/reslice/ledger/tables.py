@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from reslice.engines.sql import quote
+from reslice.engines.sql import kept_columns, quote
 from reslice.ledger.texts import dump
 from reslice.values import (
     Fill,
@@ -49,8 +49,8 @@ RUNS = LedgerTable(
         number              integer  counts up with every run
         target              text     the target's name in the contract
         table_name          text     the table, with catalog and schema
-        kind                text     run or verify
-        state               text     requested, published, unchanged, stopped, refused or failed
+        kind                text     run, verify or restore
+        state               text     requested, published, unchanged, stopped, refused, failed or restored
         method              text     how a publish replaces slices
         contract_digest     text     changes when the contract or its SQL changes
         range_text          text     the ranges covered, as they are typed
@@ -63,6 +63,7 @@ RUNS = LedgerTable(
         reason              text     the reason given for a consent
         consents            text     JSON: the guards that were allowed, and for which slices
         approves            text     the run or plan file whose exact diff was approved
+        restores            text     the run whose replaced rows were put back
         requested_at        instant  when it was asked for, before anything was read
         finished_at         instant  when its state became final
         staged_order        integer  counts up with every snapshot that a run staged from
@@ -88,6 +89,7 @@ RUNS = LedgerTable(
         error               text     JSON: kind, asked, found, unchanged and next, when it did not go through
         sql                 text     JSON: the statements that recomputed and replaced the slices, in order
         kept_table          text     the table that keeps the rows it replaced
+        pruned_at           instant  when its kept rows and groups were let go of, older than keep_days
         tool_version        text     the version of reslice
         engine_version      text     the database and its version
     """),
@@ -138,7 +140,41 @@ FENCES = LedgerTable(
     """),
 )
 
-TABLES = (RUNS, RUN_SLICES, RUN_GROUPS, FENCES)
+POINTERS = LedgerTable(
+    "pointers",
+    "append_version: which version of a slice is the current one, which the view TABLE_current reads",
+    ("table_name", "slice"),
+    _columns("""
+        table_name text the table, with catalog and schema
+        slice      text the first moment of the slice, as the database writes it
+        version    text the run that wrote the version; empty for rows that were there before any version
+    """),
+)
+
+VERSIONS = LedgerTable(
+    "versions",
+    "append_version: each time a run moved the pointer of a slice, and from where",
+    ("run_id", "slice"),
+    _columns("""
+        run_id         text the run that moved it: one that wrote a version, or a restore
+        table_name     text the table, with catalog and schema
+        slice          text the first moment of the slice, as the database writes it
+        version        text the version that is current since then
+        version_before text the version that was current until then; empty for rows that were there before any version
+    """),
+)
+
+PRUNINGS = LedgerTable(
+    "prunings",
+    "one row per table: when its runs were last looked through for what is older than keep_days, which is done once a day",
+    ("table_name",),
+    _columns("""
+        table_name text     the table, with catalog and schema
+        looked_at  instant  when the last look was
+    """),
+)
+
+TABLES = (RUNS, RUN_SLICES, RUN_GROUPS, FENCES, PRUNINGS, POINTERS, VERSIONS)
 
 
 def place(catalog: str, schema: str) -> str:
@@ -155,6 +191,14 @@ def foreign_tables(present: Collection[tuple[str, str]]) -> tuple[str, ...]:
         if columns and len(columns & ours) * 2 < len(ours):
             foreign.append(table.name)
     return tuple(foreign)
+
+
+def fence_statement(where: str) -> str:
+    """Return the statement that takes the turn of the table `table_name`: it comes first, and touches exactly one row.
+
+    It gives the new generation. Whoever has executed it and not yet ended is in front of every other.
+    """
+    return f"UPDATE {where}.fences SET generation = generation + 1 WHERE table_name = $table_name RETURNING generation"
 
 
 def create_statements(where: str, present: Collection[tuple[str, str]]) -> list[str]:
@@ -178,11 +222,6 @@ def create_statements(where: str, present: Collection[tuple[str, str]]) -> list[
 
 KEPT_RUN = "reslice:run"
 """The column of a kept table that names the run which replaced the row."""
-
-
-def kept_columns(target: Target) -> tuple[str, ...]:
-    """Return the target's columns that are kept: all but those the database computes."""
-    return tuple(column.name for column in target.columns if column.fill is not Fill.GENERATED)
 
 
 def kept_table(where: str, target: Target) -> str:

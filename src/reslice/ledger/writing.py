@@ -16,7 +16,6 @@ from reslice.values import (
     Fingerprint,
     GroupDiff,
     Guard,
-    Opened,
     Request,
     Run,
     SliceDiff,
@@ -28,8 +27,8 @@ SLICES_LISTED_MAX = 3660
 """Scopes of up to this many slices list also those that are empty on both sides."""
 
 
-def open_request(session: Session, where: str, request: Request, target: Target, about: Mapping[str, str]) -> Opened:
-    """Insert the request as a new run, and its table's fence; the caller holds the ledger's lock and commits."""
+def open_request(session: Session, where: str, request: Request, target: Target, about: Mapping[str, str]) -> str:
+    """Insert the request as a new run, and its table's fence; return its id. The caller holds the lock and commits."""
     number = session.execute(f"SELECT coalesce(max(number), 0) + 1 FROM {where}.runs")[0][0]
     run_id = f"r-{number:04d}"
     contract = request.contract
@@ -52,17 +51,23 @@ def open_request(session: Session, where: str, request: Request, target: Target,
         "reason": request.reason,
         "consents": dump([asdict(consent) for consent in request.consents]),
         "approves": request.approves,
+        "restores": request.restores,
         **about,
     }
     names = ", ".join(quote(name) for name in values)
     marks = ", ".join(f"${name}" for name in values)
     session.execute(f"INSERT INTO {where}.runs ({names}, requested_at) VALUES ({marks}, now())", values)
+    add_fence(session, where, target.resolved)
+    return run_id
+
+
+def add_fence(session: Session, where: str, table: str) -> None:
+    """Insert the fence of a table where it has none; the caller holds the ledger's lock and commits."""
     session.execute(
         f"INSERT INTO {where}.fences (table_name, generation) SELECT $table_name, 0"
         f" WHERE NOT EXISTS (SELECT 1 FROM {where}.fences WHERE table_name = $table_name)",
-        {"table_name": target.resolved},
+        {"table_name": table},
     )
-    return Opened(run_id)
 
 
 def close(session: Session, where: str, run_id: str, run: Run, state: State, more: Mapping[str, Any]) -> int:
@@ -223,13 +228,13 @@ def _insert_lists(
 def abandon(session: Session, where: str, alive: Sequence[str]) -> tuple[str, ...]:
     """Mark runs whose process is not among those `alive` as failed, and say what each of them left."""
     rows = session.execute(
-        f"SELECT id, range_text, (SELECT count(*) FROM {where}.run_slices AS s"
-        f" WHERE s.run_id = r.id AND s.state = 'published') FROM {where}.runs AS r"
+        f"SELECT id, range_text FROM {where}.runs"
         " WHERE state = 'requested' AND NOT list_contains($alive, process) ORDER BY number",
         {"alive": list(alive)},
     )
     said = []
-    for run_id, range_text, published in rows:
+    for run_id, range_text in rows:
+        published = count_published(session, where, run_id)
         left = "nothing of it was published" if not published else f"{published} slices of it are published, each whole"
         found = f"its process is gone; {left}"
         error = {"kind": "abandoned", "asked": range_text, "found": [found], "unchanged": "", "next": ""}

@@ -56,6 +56,8 @@ def family_of(type_text: str) -> Family:
 class DuckDBDialect:
     """DuckDB's words; the session's TimeZone is the contract's zone whenever they are executed."""
 
+    row_id = "rowid"
+
     def literal(self, text: str, column: Column, zone: str, *, local: bool) -> str:
         """Return a slice value as a literal; an integer stays bare, an instant of local wall time names its zone."""
         quoted = text_literal(text)

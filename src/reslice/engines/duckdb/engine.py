@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from reslice.engines.duckdb.errors import misused, query_failed
 from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.records import LEDGER_LOCK, DuckDBLedger
 from reslice.engines.duckdb.refusals import refuse_replaced_functions
+from reslice.engines.duckdb.replaced import replaced_rows
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.survey import DuckDBSurvey
 from reslice.engines.duckdb.target import describe, query_columns
@@ -32,7 +34,7 @@ from reslice.engines.publication import Entry, Publication, scope_of
 from reslice.engines.sql import Names, quote
 from reslice.errors import Failure
 from reslice.fingerprint import columns_of
-from reslice.ranges import Moment, Scope
+from reslice.ranges import Moment, Scope, moment_from_column
 from reslice.values import (
     Approved,
     Column,
@@ -40,6 +42,7 @@ from reslice.values import (
     Diff,
     Findings,
     Fingerprint,
+    LedgerRun,
     Opened,
     Published,
     Run,
@@ -56,10 +59,8 @@ class DuckDB(DuckDBSession):
     version = duckdb.__version__
     methods: Mapping[Method, Capability] = {
         Method.REPLACE_SLICE: Capability(Support.YES),
-        Method.MERGE: Capability(
-            Support.NOT_YET, "merge is not built yet; replace_slice gives the same committed rows"
-        ),
-        Method.APPEND_VERSION: Capability(Support.NOT_YET, "append_version is not built yet; replaced rows are kept"),
+        Method.MERGE: Capability(Support.YES),
+        Method.APPEND_VERSION: Capability(Support.YES),
         Method.REPLACE_PARTITION: Capability(
             Support.NEVER, "DuckDB tables have no partitions to replace; use replace_slice"
         ),
@@ -69,8 +70,10 @@ class DuckDB(DuckDBSession):
         super().__init__(connection, shown)
         self._path = path
         self.ledger = DuckDBLedger(self, self._touched_since)
+        self._replaced: dict[str, str] = {}
         self.survey = DuckDBSurvey(self, path)
         self._turns: dict[str, list[int]] = {}
+        self._published_by: dict[str, str] = {}
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
@@ -111,6 +114,47 @@ class DuckDB(DuckDBSession):
             self.execute("COMMIT")
             self._timeout = None
         return Staged(contract, target, scope, token, source, control)
+
+    def stage_replaced(
+        self, contract: Contract, target: Target, scope: Scope, undone: LedgerRun, opened: Opened | None = None
+    ) -> Staged:
+        """Put what a run replaced, and the base, of one snapshot, into temporary tables; the target is not touched."""
+        token = secrets.token_hex(6)
+        names = _names(token)
+        staged = Staged(contract, target, scope, token, (), restores=undone.id)
+        self._timeout = contract.timeouts.statement
+        with self.translated(contract, f"the rows of {target.resolved}"):
+            self._pin(contract)
+            with LEDGER_LOCK:
+                self.execute("BEGIN TRANSACTION")
+                self.execute(f"SELECT 1 FROM {sql.target_name(target)} LIMIT 0")
+                self.ledger.take_order(contract, target, token, opened)
+            refuse_replaced_functions(contract, self.execute(sql.known_answer_select(self.dialect))[0])
+            rows = replaced_rows(self, contract, target, undone)
+            hashed = columns_of(contract)
+            self._replaced[token] = sql.kept_select(self.dialect, staged, rows, hashed)
+            self.execute(query_text.create(names.staged, self._replaced[token]))
+            select = sql.base_select(self.dialect, contract, target, scope, hashed)
+            self.execute(query_text.create(names.base, select))
+            self.execute("COMMIT")
+            self._timeout = None
+            repeated = self.execute(sql.repeated_select(contract, names.staged))[0][0]
+        return replace(staged, repeated=int(repeated))
+
+    def extent(self, contract: Contract, target: Target) -> tuple[Moment, Moment] | None:
+        """Return the first and the last slice of which the target holds rows; None when it holds none."""
+        column = sql.slice_column(contract, target)
+        ends = [f"{word}({self.dialect.plain(sql.quote(column.name), column)})" for word in ("min", "max")]
+        starts = [self.dialect.slice_start(end, column, contract.slice) for end in ends]
+        texts = ", ".join(self.dialect.slice_text(start, column) for start in starts)
+        with self.translated(contract, f"the slices of {target.resolved}"):
+            self._pin(contract)
+            first, last = self.execute(f"SELECT {texts} FROM {sql.relation(target)}")[0]
+        if first is None:
+            return None
+        family, cut = column.family.value, contract.slice
+        start, end = (moment_from_column(text, family, cut.unit, cut.timezone) for text in (first, last))
+        return start, end
 
     def _pin(self, contract: Contract) -> None:
         """Pin what the meaning of a source may depend on."""
@@ -182,6 +226,7 @@ class DuckDB(DuckDBSession):
         publication = self._publication(staged, slices, compared)
         published = publish(self, publication, entry)
         self._turns.setdefault(staged.token, []).append(published.order)
+        self._published_by[staged.token] = opened.id
         if alone:
             self.ledger.add_part(opened, published, publication.kept)
         return published
@@ -204,20 +249,26 @@ class DuckDB(DuckDBSession):
             return ()
         names = _names(staged.token)
         contract = staged.contract
+        compared = None if diff is None else (staged.scope, diff.base)
+        publication = self._publication(staged, slices, compared)
+        if staged.restores:
+            select = query_text.create(names.staged, self._replaced[staged.token])
+            return f"-- what {staged.restores} replaced\n{select}", *publication.shown(self.dialect)
         body, values = query_text.over_range(contract, staged.target, staged.scope.hull, contract.source)
         bound = ", ".join(f"${name} = {sql.text_literal(value)}" for name, value in values.items())
-        compared = None if diff is None else (staged.scope, diff.base)
         cast = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
         return (
             f"-- {contract.source.name}, with {bound}\n" + query_text.create(names.source, query_text.subquery(body)),
             f"-- cast once to the target's types\n{query_text.create(names.staged, cast)}",
-            *self._publication(staged, slices, compared).shown(self.dialect),
+            *publication.shown(self.dialect),
         )
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""
         with self.ending(), self.translated(staged.contract, "reading the slices back"):
-            return self._publication(staged, slices).read_back(self, self._turns[staged.token])
+            return self._publication(staged, slices).read_back(
+                self, self._turns[staged.token], self._published_by[staged.token]
+            )
 
     def _touched_since(self, contract: Contract, target: Target, since: str) -> list[Moment]:
         query = contract.affected
@@ -237,5 +288,5 @@ class DuckDB(DuckDBSession):
 
 def _names(token: str) -> Names:
     """Return the temporary tables of one staging; temp.main is this connection's own, so no table of a user is met."""
-    words = ("source", "staged", "base", "control", "slices", "diff")
+    words = ("source", "staged", "base", "control", "slices", "diff", "rows")
     return Names(*(f"temp.main.{quote(f'reslice_{word}_{token}')}" for word in words))

@@ -14,8 +14,9 @@ import duckdb
 
 from reslice import ledger
 from reslice.commands import command
-from reslice.engines import sql
+from reslice.engines import methods, sql
 from reslice.engines.duckdb.errors import lines_of, unknown
+from reslice.engines.methods import Step
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.sql import Touch
 from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
@@ -122,21 +123,20 @@ def _refused(publication: Publication, kind: str, asked: str, found: str) -> Ref
 
 
 def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> None:
-    """Keep, touch, delete and insert."""
-    try:
-        engine.execute(publication.keep(engine.dialect), {"run_id": run_id})
-    except duckdb.BinderException as error:
-        found = "its columns are no longer those that were looked at: " + lines_of(error)[0]
-        raise _refused(publication, "base_moved", "the table is what it was compared with", found) from error
-    if statement := publication.touch(engine.dialect, touch):
+    """Execute the statements of the method."""
+    values = {"run_id": run_id, "run_time": _now(engine) if publication.stamps_time else None}
+    for write in methods.writes(publication, engine.dialect, touch):
         try:
-            engine.execute(statement)
+            engine.execute(write.statement, {name: values[name] for name in write.takes})
+        except duckdb.BinderException as error:
+            if write.step is not Step.KEEP:
+                raise
+            found = "its columns are no longer those that were looked at: " + lines_of(error)[0]
+            raise _refused(publication, "base_moved", "the table is what it was compared with", found) from error
         except duckdb.ConstraintException as error:
+            if write.step is not Step.TOUCH:
+                raise
             raise _CheckHitError from error
-    engine.execute(publication.delete(engine.dialect))
-    stamps = {"run_id": run_id, "run_time": _now(engine) if publication.stamps_time else None}
-    used = {name: value for name, value in stamps.items() if name in publication.stamps}
-    engine.execute(publication.insert(engine.dialect), used)
 
 
 def _now(engine: DuckDB) -> str:
@@ -151,7 +151,7 @@ def _refuse_when_not_as_staged(engine: DuckDB, publication: Publication) -> None
     if live != publication.after:
         written, staged = (
             engine.execute(publication.content(engine.dialect, table))[0][0]
-            for table in (sql.target_name(publication.staged.target), publication.names.staged)
+            for table in (sql.relation(publication.staged.target), publication.names.staged)
         )
         found = f"read back {written} ({live}) against {staged} staged ({publication.after})"
         raise _refused(publication, "not_as_staged", "the target holds the staged rows", found)
@@ -173,7 +173,8 @@ def _write_ledger(engine: DuckDB, publication: Publication, entry: Entry, order:
         "lock_milliseconds": milliseconds,
         "kept_table": publication.kept,
     }
-    closed = ledger.close(engine, where, run_id, replace(run, id=run_id), State.PUBLISHED, more)
+    state = State.RESTORED if publication.staged.restores else State.PUBLISHED
+    closed = ledger.close(engine, where, run_id, replace(run, id=run_id), state, more)
     assert closed == 1, f"{run_id} was no longer open when it was to be published"
 
 

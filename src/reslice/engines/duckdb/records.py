@@ -9,28 +9,42 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
 
 import reslice
 from reslice import ledger
-from reslice.contract import Contract
-from reslice.engines import sql
+from reslice.contract import Contract, Method
+from reslice.engines import sql, versions
 from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import LedgerMade
 from reslice.engines.duckdb.errors import unknown
 from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_second_ledger
 from reslice.engines.duckdb.session import DuckDBSession
+from reslice.engines.duckdb.view import make_view
 from reslice.ranges import Moment, Scope
-from reslice.values import LedgerRun, Opened, Published, Request, Run, Staged, State, Target
+from reslice.values import (
+    LedgerRun,
+    Opened,
+    Published,
+    Request,
+    RestoredSlice,
+    Run,
+    SliceWrite,
+    Staged,
+    State,
+    Target,
+)
 
 _ALIVE: set[str] = set()
 """Engines of this process that are open."""
 
 LEDGER_LOCK = threading.Lock()
+_PRUNING = threading.Lock()
 _last_order = 0
 
 TouchedSince = Callable[[Contract, Target, str], list[Moment]]
@@ -89,10 +103,19 @@ class DuckDBLedger:
                 self._session.execute(statement)
             _ALIVE.add(self._token)
             abandoned = ledger.abandon(self._session, where, sorted(_ALIVE))
-            opened = ledger.open_request(self._session, where, request, target, about)
+            run_id = ledger.open_request(self._session, where, request, target, about)
             kept = ledger.kept_table(where, target)
             self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
-        return Opened(opened.id, abandoned)
+            target = self._with_versions(request.contract, target, where)
+        return Opened(run_id, target, abandoned)
+
+    def _with_versions(self, contract: Contract, target: Target, where: str) -> Target:
+        """Return the target with what the ledger knows of its versions, and with the view of them where it has one."""
+        has_pointers = bool(self._session.execute(f"{versions.current_pointers(where, target)} LIMIT 1"))
+        if contract.method is not Method.APPEND_VERSION:
+            return replace(target, has_pointers=has_pointers)
+        make_view(self._session, contract, target, where, has_pointers=has_pointers)
+        return replace(target, current=versions.view_name(target), has_pointers=has_pointers)
 
     def create(self, contract: Contract, target: Target | None) -> LedgerMade:
         """Make the ledger ahead of the first run, or bring it up to date; rows that are there stay."""
@@ -139,6 +162,32 @@ class DuckDBLedger:
             found = f"{len(run.slices_done)} slices were committed, and the ledger holds {landed}"
             raise unknown(contract, run.scope, opened.id, found)
 
+    def prune(self, contract: Contract, target: Target) -> tuple[str, ...]:
+        """Let go of what is older than `ledger.keep_days`; whoever is at it already does it for everybody."""
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        table, days = target.resolved, contract.ledger.keep_days
+        if not _PRUNING.acquire(blocking=False):
+            return ()
+        try:
+            with self._session.translated(contract, "what is too old in the ledger"):
+                if not ledger.is_due(self._session, where, table, days):
+                    return ()
+                with self._session.transaction():
+                    kept_tables = self._kept_tables(target.catalog, contract.ledger.schema)
+                    return ledger.prune(self._session, where, kept_tables, table, days)
+        finally:
+            _PRUNING.release()
+
+    def _kept_tables(self, catalog: str, schema: str) -> list[str]:
+        """Return the tables that keep replaced rows, of every set of columns; never one that only has such a name."""
+        rows = self._session.execute(
+            "SELECT c.table_name FROM duckdb_columns() AS c JOIN duckdb_tables() AS t USING (table_oid, database_name)"
+            " WHERE c.database_name = $catalog AND c.schema_name = $schema AND c.column_name = $run"
+            " AND c.column_index = 1 AND regexp_full_match(c.table_name, 'kept_[0-9a-f]{12}') ORDER BY 1",
+            {"catalog": catalog, "schema": schema, "run": ledger.KEPT_RUN},
+        )
+        return [f"{ledger.place(catalog, schema)}.{sql.quote(name)}" for (name,) in rows]
+
     def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
         """Return the slices outside `scope` that corrections touch and no run has covered since."""
 
@@ -150,6 +199,32 @@ class DuckDBLedger:
                 return tuple(moment for moment in touched_since(FIRST_INSTANT) if not scope.contains(moment))
             where = ledger.place(target.catalog, contract.ledger.schema)
             return affected(self._session, where, contract, target, scope, touched_since)
+
+    def affected_since(self, contract: Contract, target: Target, instant: datetime) -> tuple[Moment, ...]:
+        """Return the slices that corrections since an instant touch, in order."""
+        since = instant.astimezone(UTC).isoformat(" ").removesuffix("+00:00")
+        with self._session.translated(contract, "which slices corrections touch"):
+            return tuple(sorted(self._touched_since(contract, target, since)))
+
+    def restored(self, contract: Contract, target: Target, labels: tuple[str, ...]) -> Mapping[str, RestoredSlice]:
+        """Return which of the slices were restored, and neither written nor found equal since."""
+        with self._session.translated(contract, "the ledger"):
+            if not labels or not self._knows_restores(contract, target):
+                return {}
+            where = ledger.place(target.catalog, contract.ledger.schema)
+            return ledger.restored(self._session, where, target.resolved, labels)
+
+    def _knows_restores(self, contract: Contract, target: Target) -> bool:
+        """Whether there is a ledger, and one that is not older than restores are."""
+        return ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
+
+    def writes_since(
+        self, contract: Contract, target: Target, run_id: str, labels: tuple[str, ...]
+    ) -> tuple[SliceWrite, ...]:
+        """Return each time that slices of a run were written, from that run on, the latest first."""
+        with self._session.translated(contract, "the ledger"):
+            where = ledger.place(target.catalog, contract.ledger.schema)
+            return ledger.writes_since(self._session, where, target.resolved, run_id, labels)
 
     def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
         """Return the tables and columns of a schema."""
@@ -163,31 +238,35 @@ class DuckDBLedger:
     def _has_ledger(self, schema: str, catalog: str | None = None) -> bool:
         return any(catalog in (None, found) for found in self._ledger_catalogs(schema))
 
-    def _ledger_catalogs(self, schema: str) -> list[str]:
+    def _ledger_catalogs(self, schema: str) -> dict[str, set[str]]:
+        """Return the databases that have a ledger, each with the columns of runs that it lacks: an older one does."""
         rows = self._session.execute(
-            "SELECT database_name FROM duckdb_columns() WHERE schema_name = $schema AND table_name = 'runs'"
-            " AND column_name = 'contract_digest' ORDER BY database_name <> current_database(), database_name",
+            "SELECT database_name, list(column_name) FROM duckdb_columns() WHERE schema_name = $schema"
+            " AND table_name = 'runs' GROUP BY database_name HAVING list_contains(list(column_name), 'contract_digest')"
+            " ORDER BY database_name <> current_database(), database_name",
             {"schema": schema},
         )
-        return [row[0] for row in rows]
+        ours = {column.name for table in ledger.TABLES if table.name == "runs" for column in table.columns}
+        return {catalog: ours.difference(columns) for catalog, columns in rows}
 
     def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
         """Return the newest runs of the ledger, newest first; none when there is no ledger."""
         found: list[LedgerRun] = []
         with self._session.translated(None, "the ledger"):
-            for catalog in self._ledger_catalogs(ledger_schema):
-                found += map(_seen, ledger.runs(self._session, ledger.place(catalog, ledger_schema), target, limit))
+            for catalog, absent in self._ledger_catalogs(ledger_schema).items():
+                where = ledger.place(catalog, ledger_schema)
+                found += map(_seen, ledger.runs(self._session, where, target, limit, absent=absent))
         return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
 
     def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
         """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
         matches: list[LedgerRun] = []
         with self._session.translated(None, "the ledger"):
-            for catalog in self._ledger_catalogs(ledger_schema):
+            for catalog, absent in self._ledger_catalogs(ledger_schema).items():
                 where = ledger.place(catalog, ledger_schema)
                 matches += [
                     ledger.whole(self._session, where, _seen(run))
-                    for run in ledger.find(self._session, where, reference)
+                    for run in ledger.find(self._session, where, reference, absent=absent)
                 ]
         return tuple(matches)
 

@@ -1,0 +1,189 @@
+"""The command that sets a target up: init."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reslice.cli_commands import Command, json_option
+from reslice.cli_session import Session
+
+if TYPE_CHECKING:
+    from reslice.contract import Connection, ProjectFile
+    from reslice.engines.base import LedgerMade
+    from reslice.init import Initiated
+    from reslice.init_job import Job
+
+_UNTOUCHED = "nothing was read or written"
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "reslice init daily_orders --table daily_orders --connection duckdb:///warehouse.duckdb",
+        "reslice init --source old_job.sql --dialect snowflake",
+        "reslice init --ledger --sql",
+    ),
+)
+@click.argument("target", required=False)
+@click.option("--table", metavar="TABLE", help="The table that is there; its columns, keys and rows are read.")
+@click.option("--source", metavar="FILE", type=click.Path(path_type=Path), help="A job that fills it today.")
+@click.option(
+    "--dialect", metavar="NAME", help="The SQL dialect of the job, such as snowflake, where it is not DuckDB's."
+)
+@click.option("--connection", metavar="URL", help="The database, when there is no contract file yet.")
+@click.option("--ledger", "with_ledger", is_flag=True, help="Make the ledger ahead of the first run.")
+@click.option("--sql", "with_sql", is_flag=True, help="With --ledger: print its statements, and touch no database.")
+@json_option
+@click.pass_obj
+def init(session: Session, /, **given: Any) -> int:
+    """Draft a contract and its source from a table or a job.
+
+    The database is only read. The contract goes into reslice.yml, as a new file or as one more target, and the SELECT
+    into sql/TARGET.sql. No file is overwritten. What was not sure is said, in the answer and in the files.
+    """
+    session.command, session.is_json = "init", given["is_json"]
+    _check(given)
+    if given["with_ledger"]:
+        return _ledger(session, given)
+    job = _job(given)
+    name = given["target"] or _last(job.table if job is not None and given["table"] is None else given["table"])
+    file = _file(session, given, name)
+    if name in file.targets:
+        found = f"{file.path.name} has a target {name} already; init overwrites nothing"
+        raise _misused(name, "a new target", found, "reslice init --help")
+    initiated = _initiated(file, given["connection"] or "", name, given["table"], job)
+    from reslice import report_init
+
+    if session.is_json:
+        session.say_json(report_init.init_json(initiated, place=session.place))
+    else:
+        session.say(report_init.init_text(initiated, place=session.place))
+    return 0
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse words that do not go together."""
+    for name in ("target", "table", "dialect", "connection"):
+        if given[name] is not None and not given[name].strip():
+            raise click.UsageError(f"{'TARGET' if name == 'target' else f'--{name}'} is empty.")
+    if given["with_ledger"]:
+        others = [name for name in ("target", "table", "source", "dialect", "connection") if given[name] is not None]
+        if others:
+            raise click.UsageError("--ledger stands alone: it makes the ledgers of the targets in reslice.yml.")
+        return
+    if given["with_sql"]:
+        raise click.UsageError("--sql goes with --ledger.")
+    if given["table"] is None and given["source"] is None:
+        raise click.UsageError("Give --table TABLE, --source FILE, or both.")
+    if given["dialect"] is not None and given["source"] is None:
+        raise click.UsageError("--dialect goes with --source.")
+
+
+def _last(table: str | None) -> str:
+    """Return the last part of a table's name, without quotes."""
+    return (table or "target").rpartition(".")[2].strip('"')
+
+
+def _job(given: dict[str, Any]) -> Job | None:
+    if given["source"] is None:
+        return None
+    from reslice.init_job import read_job
+
+    return read_job(given["source"], given["dialect"], given["table"], given["target"])
+
+
+def _file(session: Session, given: dict[str, Any], name: str) -> ProjectFile:
+    """Return the contract file that is there, or what there is of one: a connection, and no target yet."""
+    from reslice import contract_file
+    from reslice.contract import ProjectFile
+
+    path = Path(session.config)
+    if path.exists():
+        file = contract_file.load(path)
+        if given["connection"] is not None and _connection(given, path.parent, name).url != file.connection.url:
+            known = f"{path.name} is about {file.connection.shown}"
+            raise _misused("--connection", "the connection of the contract file", known, "reslice init --help")
+        return file
+    if given["connection"] is None:
+        raise _no_connection(given, path, name)
+    return ProjectFile(path, _connection(given, path.parent, name), {})
+
+
+def _connection(given: dict[str, Any], folder: Path, name: str) -> Connection:
+    """Return what a URL means; one with a password in it is refused, and not repeated."""
+    from reslice import contract_connection
+
+    try:
+        return contract_connection.read(given["connection"], folder, os.environ)
+    except contract_connection.Mistaken as error:
+        has_password = any("password" in mistake for mistake in error.mistakes)
+        after = _again(given, name, "'${env:RESLICE_URL}'") if has_password else "reslice init --help"
+        raise _misused("--connection", "a connection", "; ".join(error.mistakes), after, "connection") from None
+
+
+def _no_connection(given: dict[str, Any], path: Path, name: str) -> Exception:
+    """Return the error that says how to name the database: the one file of this folder that may be it, if there is."""
+    files = sorted(each.name for each in path.parent.glob("*") if each.suffix in (".duckdb", ".ddb", ".db"))
+    url = f"duckdb:///{files[0]}" if len(files) == 1 else "duckdb:///FILE"
+    here = f"; this folder has {', '.join(files)}" if files else ""
+    found = f"there is no {path.name} that names a database, and no --connection{here}"
+    return _misused("init", "--connection URL", found, _again(given, name, shlex.quote(url)))
+
+
+def _again(given: dict[str, Any], name: str, url: str) -> str:
+    """Return the same command with another connection."""
+    words = ["reslice init", shlex.quote(name)]
+    words += [
+        f"--{key} {shlex.quote(str(given[key]))}" for key in ("table", "source", "dialect") if given[key] is not None
+    ]
+    return " ".join([*words, f"--connection {url}"])
+
+
+def _initiated(file: ProjectFile, connection: str, name: str, table: str | None, job: Job | None) -> Initiated:
+    from reslice.init import Asked, from_job, from_table
+    from reslice.project import Project
+
+    asked = Asked(name, file.path, connection)
+    with Project(file).engine(read_only=True) as engine:
+        if job is not None:
+            return from_job(engine, asked, job, table)
+        assert table is not None, "a table or a job is given"
+        return from_table(engine, asked, table)
+
+
+def _ledger(session: Session, given: dict[str, Any]) -> int:
+    """Make the ledgers of the contract's targets, or print how."""
+    from reslice import contract_file, report_init
+    from reslice.engines.sql import quote
+    from reslice.ledger import create_statements
+    from reslice.project import Project
+
+    file = contract_file.load(Path(session.config))
+    schemas = list(dict.fromkeys(contract.ledger.schema for contract in file.targets.values()))
+    made: list[LedgerMade] = []
+    statements: list[str] = []
+    if given["with_sql"]:
+        statements = [text for schema in schemas for text in create_statements(quote(schema), ())]
+    else:
+        with Project(file).engine(read_only=False) as engine:
+            found = [engine.ledger.create(each, engine.survey.find(each.table)) for each in file.targets.values()]
+        made = report_init.by_schema(found)
+    way_on = "reslice init --ledger" if given["with_sql"] else "reslice plan --help"
+    if session.is_json:
+        session.say_json(report_init.ledger_json(made, statements, way_on=way_on, place=session.place))
+    elif given["with_sql"]:
+        session.say(report_init.ledger_sql_text(statements))
+    else:
+        session.say(report_init.ledger_text(made, way_on=way_on, place=session.place))
+    return 0
+
+
+def _misused(about: str, asked: str, found: str, after: str, kind: str = "usage") -> Exception:
+    from reslice.errors import Failure, Misused
+
+    return Misused(about, [Failure(kind, asked, (found,), after)], unchanged=_UNTOUCHED)

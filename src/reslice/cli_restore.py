@@ -1,0 +1,81 @@
+"""restore: put back what a run replaced, after a person has looked at it and said yes."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from reslice.cli_commands import Command, json_option
+from reslice.cli_page import check_page, page_option, with_page
+from reslice.cli_run import answer, wait_time
+from reslice.cli_session import Session
+from reslice.errors import Failure, Stopped
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "reslice restore r-0042",
+        "reslice restore r-0042 2026-01-02 --yes",
+        'reslice restore last --yes --reason "the rates file was wrong"',
+    ),
+)
+@click.argument("run")
+@click.argument("range", required=False)
+@click.option(
+    "--yes", is_flag=True, help="Do it without asking. Without a terminal nothing is done unless it is given."
+)
+@click.option("--reason", default="", metavar="TEXT", help="Why; the ledger keeps it.")
+@click.option("--wait", metavar="TIME", help="How long to wait for another run, such as 10m, 5s or 0s.")
+@page_option
+@json_option
+@click.pass_obj
+def restore(session: Session, /, **given: Any) -> int:
+    """Put back the rows that one run replaced, all of its slices or those of RANGE.
+
+    RUN is an id, the beginning of one, last, or last~1. A restore is a run of its own, which can be restored as well.
+    It is refused where a later run, or somebody else, has written to a slice since.
+    """
+    session.begin("restore", is_json=given["is_json"], range=given["range"])
+    for name in ("run", "range"):
+        if given[name] == "":
+            raise click.UsageError(f"{name.upper()} is empty.")
+    check_page(given["report"])
+    project, named = session.open(), {"run": given["run"], "range": given["range"]}
+    if not given["yes"]:
+        planned = session.work(project, lambda on_step: project.plan_restore(**named, on_step=on_step), is_last=False)
+        if planned.diff is not None and planned.diff.differing:
+            _ask(session, planned, given)
+    options = {"reason": given["reason"], "wait": wait_time(given["wait"]), "on_opened": session.learn}
+    found = with_page(
+        session,
+        project,
+        given["report"],
+        lambda: session.work(project, lambda on_step: project.restore(**named, **options, on_step=on_step)),
+    )
+    return answer(session, found, given)
+
+
+def _ask(session: Session, planned: Any, given: dict[str, Any]) -> None:
+    """Show what would be put back, and go on only when a person says yes; Stopped[unconfirmed] otherwise."""
+    can_ask = not given["is_json"] and session.log is None and sys.stdin.isatty() and sys.stderr.isatty()
+    if can_ask:
+        from reslice.report import run_text
+
+        click.echo(run_text(planned, place=session.place), err=True)
+        if click.confirm("\nPut these rows back?", err=True):
+            return
+    words = [shlex.quote(each) for each in (planned.restores, given["range"]) if each is not None]
+    yes = " ".join(["reslice restore", *words, "--yes"])
+    found = "no was answered" if can_ask else "there is no terminal to ask on, and no --yes"
+    failure = Failure(
+        "unconfirmed", "a person who has looked and says yes", (found,), f"reslice show {planned.restores} --diff"
+    )
+    stopped = Stopped(
+        f"restore {planned.restores}", [failure], unchanged=f"{planned.target} is as it was; nothing was written"
+    )
+    stopped.consent, stopped.run = yes, planned
+    raise stopped

@@ -1,0 +1,132 @@
+"""append_version: every version of a slice stays in the table, and a pointer says which one is current.
+
+A version is the rows that bear one run's id in the stamp `run_id`. Rows that no version wrote, such as those that were
+there first, are the version with the empty name. What is said of a slice goes by its first moment, as the database
+writes it. Readers use the view `TABLE_current`, and so does everything else here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from reslice.contract import Contract, Method, StampValue
+from reslice.engines import sql
+from reslice.engines.sql import Dialect, Names, quote, text_literal
+from reslice.ranges import Scope
+from reslice.values import Staged, Target
+
+VIEW_SUFFIX = "_current"
+OURS = "reslice"
+"""The first word of the comment by which a view of ours is known."""
+
+
+def view_name(target: Target) -> str:
+    """Return the name of the view of the current versions; it stands beside the table."""
+    return f"{target.table}{VIEW_SUFFIX}"
+
+
+def stamp_column(contract: Contract) -> str:
+    """Return the column that names the version of a row."""
+    return next(stamp.column for stamp in contract.stamps if stamp.value is StampValue.RUN_ID)
+
+
+def slice_key(dialect: Dialect, contract: Contract, target: Target, expression: str) -> str:
+    """Return the first moment of a value's slice, as text."""
+    column = sql.slice_column(contract, target)
+    return dialect.slice_text(dialect.slice_start(expression, column, contract.slice), column)
+
+
+def current_pointers(where: str, target: Target) -> str:
+    """Return the SELECT of the current version of each slice that has one: slice, version."""
+    return f"SELECT slice, version FROM {where}.pointers WHERE table_name = {text_literal(target.resolved)}"
+
+
+def pointers_before(where: str, run_id: str) -> str:
+    """Return the SELECT of the versions that were current until a run moved the pointers: slice, version."""
+    return f"SELECT slice, version_before AS version FROM {where}.versions WHERE run_id = {text_literal(run_id)}"
+
+
+def rows_select(dialect: Dialect, contract: Contract, target: Target, where: str, pointers: str) -> str:
+    """Return the SELECT of the rows of the versions that `pointers` names; of no version where it names none."""
+    columns = ", ".join(f"t.{quote(column.name)}" for column in target.columns)
+    key = slice_key(dialect, contract, target, f"t.{quote(contract.slice.column)}")
+    stamp = f"t.{quote(stamp_column(contract))}"
+    written = (
+        f"SELECT id FROM {where}.runs WHERE table_name = {text_literal(target.resolved)}"
+        f" AND method = '{Method.APPEND_VERSION}'"
+    )
+    return (
+        f"SELECT {columns}\nFROM {sql.target_name(target)} AS t\n"
+        f"LEFT JOIN ({pointers}) AS p ON p.slice = {key}\n"
+        f"LEFT JOIN ({written}) AS w ON w.id = {stamp}\n"
+        f"WHERE CASE WHEN coalesce(p.version, '') = '' THEN w.id IS NULL ELSE {stamp} = p.version END"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The view of the current versions, as it should be. `comment` tells how slices are cut, and the text's digest."""
+
+    name: str
+    select: str
+    comment: str
+
+    @property
+    def cut(self) -> str:
+        """The part of the comment that says how slices are cut; another cut makes the pointers mean nothing."""
+        return cut_of(self.comment)
+
+    @property
+    def statements(self) -> tuple[str, str]:
+        """The statements that make it."""
+        return (
+            f"CREATE OR REPLACE VIEW {self.name} AS\n{self.select}",
+            f"COMMENT ON VIEW {self.name} IS {text_literal(self.comment)}",
+        )
+
+
+def view(dialect: Dialect, contract: Contract, target: Target, where: str) -> View:
+    """Return the view that a contract needs."""
+    select = rows_select(dialect, contract, target, where, current_pointers(where, target))
+    name = f"{quote(target.catalog)}.{quote(target.schema)}.{quote(view_name(target))}"
+    cut = f"{OURS}: the current versions of {target.table}, {contract.slice.unit} by {contract.slice.timezone}"
+    return View(name, select, f"{cut}; {hashlib.sha256(select.encode()).hexdigest()[:12]}")
+
+
+def cut_of(comment: str) -> str:
+    """Return the part of a view's comment that says how slices are cut."""
+    return comment.partition(";")[0]
+
+
+def move_statements(dialect: Dialect, staged: Staged, names: Names, where: str, written: Scope) -> tuple[str, str]:
+    """Return the statements that point each written slice at its new version, and note where it pointed before.
+
+    A run names its own rows; a restore names what the run it undoes had found. Both take the parameter `run_id`.
+    """
+    contract, target = staged.contract, staged.target
+    column, table = sql.slice_column(contract, target), text_literal(target.resolved)
+    inside = sql.within(dialect, "slice", column, contract.slice, written)
+    keys = f"SELECT {dialect.slice_text('slice', column)} AS slice FROM {names.slices} WHERE {inside}"
+    version, undone = "$run_id", ""
+    if staged.restores:
+        version = "coalesce(u.version, '')"
+        undone = f"\nLEFT JOIN ({pointers_before(where, staged.restores)}) AS u ON u.slice = k.slice"
+    return (
+        f"INSERT INTO {where}.versions (run_id, table_name, slice, version, version_before)\n"
+        f"SELECT $run_id, {table}, k.slice, {version}, coalesce(p.version, '')\n"
+        f"FROM ({keys}) AS k\n"
+        f"LEFT JOIN ({current_pointers(where, target)}) AS p ON p.slice = k.slice{undone}",
+        f"INSERT INTO {where}.pointers (table_name, slice, version)\n"
+        f"SELECT table_name, slice, version FROM {where}.versions WHERE run_id = $run_id\n"
+        "ON CONFLICT (table_name, slice) DO UPDATE SET version = excluded.version",
+    )
+
+
+def forget_statement(dialect: Dialect, staged: Staged, names: Names, where: str, written: Scope) -> str:
+    """Return the statement by which written slices have no versions: another method has replaced their rows."""
+    contract, target = staged.contract, staged.target
+    column = sql.slice_column(contract, target)
+    inside = sql.within(dialect, "slice", column, contract.slice, written)
+    keys = f"SELECT {dialect.slice_text('slice', column)} FROM {names.slices} WHERE {inside}"
+    return f"DELETE FROM {where}.pointers WHERE table_name = {text_literal(target.resolved)} AND slice IN ({keys})"

@@ -1,0 +1,235 @@
+"""Init: draft a contract and a source from a table that is there, or from the write that fills it today.
+
+The database is only read. Both files are written or neither, and none is overwritten.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reslice import init_file, moments
+from reslice.commands import command
+from reslice.contract import SliceColumn, Unit
+from reslice.engines import sources
+from reslice.engines.base import Engine
+from reslice.errors import Failure, Misused, Refused, ResliceError
+from reslice.init_draft import Draft, Proposal
+from reslice.init_propose import propose
+from reslice.init_text import source_text, target_lines
+from reslice.ranges import Scope
+from reslice.values import Column, Target
+
+if TYPE_CHECKING:
+    from reslice.init_job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `init` was asked for: the target's name, the contract file, and the connection as it is written there."""
+
+    name: str
+    file: Path
+    connection: str
+
+
+@dataclass(frozen=True, slots=True)
+class Initiated:
+    """What `init` wrote. `contract` are the target's lines, `next` the first plan."""
+
+    target: str
+    table: str
+    proposal: Proposal
+    contract: str
+    source: str
+    files_written: tuple[str, ...]
+    notes: tuple[str, ...]
+    unsure: tuple[str, ...]
+    next: str
+
+
+def from_table(engine: Engine, asked: Asked, table: str) -> Initiated:
+    """Draft a contract from a live table, and a source from the table it seems to come from, if there is one.
+
+    Raises Refused[target_missing, target_not_table], Misused[nothing_to_draft]; nothing is written then.
+    """
+    target = found_table(engine, asked.name, table)
+    proposal = propose(engine, target)
+    grain, measures = _split(proposal)
+    slice_of = (proposal.slice.column, proposal.slice.unit)
+    skeleton = sources.skeleton(target, grain, measures, slice_of, engine.survey.relations())
+    of_source = _of_skeleton(skeleton, target)
+    head = [
+        f"The SELECT that recomputes {asked.name}. :start and :end are the first and the last day of the range, both"
+        " included; :start_instant and :end_instant are instants, and the second is not included."
+    ]
+    name, is_there = init_file.source_name(asked.file.parent, asked.name)
+    draft = Draft(
+        name=asked.name,
+        table=table.strip(),
+        proposal=proposal,
+        source=source_text(skeleton.text, head, of_source),
+        source_name=name,
+        range_text=_range(proposal),
+        origin="a SELECT with :start and :end, both included",
+        unsure=(*of_source, *proposal.unsure),
+    )
+    if is_there:
+        draft = replace(draft, source=(asked.file.parent / name).read_text("utf-8-sig"), unsure=proposal.unsure)
+    else:
+        draft = replace(draft, unsure=(*_unreadable(engine, draft, target, skeleton.table), *draft.unsure))
+    return _written_down(asked, draft, target.resolved, is_there)
+
+
+def from_job(engine: Engine, asked: Asked, job: Job, table: str | None) -> Initiated:
+    """Draft contract and source from an existing write, and hold both to the live table, where there is one."""
+    from reslice.init_job_draft import drafted, hints_of
+
+    wanted = table if table is not None else job.table or asked.name
+    target = found_table(engine, asked.name, table) if table is not None else _live(engine, wanted)
+    found = drafted(engine, job, target)
+    proposal = propose(engine, target, hints_of(found)) if target is not None else found.alone()
+    text, doubts = found.source(proposal)
+    known = wanted if target is None or table is not None else _as_known(target, wanted)
+    unsure = [*_missing(target, wanted, known), *doubts, *found.unsure, *proposal.unsure]
+    draft = Draft(
+        name=asked.name,
+        table=known,
+        proposal=proposal,
+        source=text,
+        source_name=init_file.free_name(asked.file.parent, asked.name),
+        range_text=found.range_text(proposal.slice) or _range(proposal),
+        origin=f"drafted from {job.name}",
+    )
+    unsure = [*_unreadable(engine, draft, target, draft.source_name), *dict.fromkeys(unsure)]
+    head = [f"The SELECT that recomputes {asked.name}, drafted by reslice init from {job.name}."]
+    whole = source_text(text, head, unsure)
+    return _written_down(
+        asked,
+        replace(draft, source=whole, unsure=tuple(unsure)),
+        target.resolved if target is not None else wanted,
+        is_there=False,
+    )
+
+
+def _live(engine: Engine, wanted: str) -> Target | None:
+    """Return the job's table where the database has it, with or without the database and schema the job names."""
+    found = engine.survey.find(wanted) or engine.survey.find(wanted.rpartition(".")[2])
+    return found if found is not None and found.kind == "table" else None
+
+
+def found_table(engine: Engine, name: str, table: str) -> Target:
+    """Return the table that is named; Refused when there is none, or it is a view."""
+    target = engine.survey.find(table)
+    asked = f"--table {table}"
+    if target is None:
+        names = [f"{each.schema}.{each.table}".removeprefix("main.") for each in engine.survey.relations()]
+        near = difflib.get_close_matches(table, names, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        failure = Failure("target_missing", asked, (f"the database has no table {table}{hint}",), "create the table")
+        raise Refused(name, [failure], unchanged="no file was written")
+    if target.kind != "table":
+        found = f"{target.resolved} is a {target.kind}; rows of a {target.kind} cannot be replaced"
+        failure = Failure("target_not_table", asked, (found,), "name the table behind it")
+        raise Refused(name, [failure], unchanged="no file was written")
+    return target
+
+
+def _split(proposal: Proposal) -> tuple[list[str], list[str]]:
+    return [column.name for column in proposal.grain], [measure.name for measure in proposal.measures]
+
+
+def _of_skeleton(skeleton: sources.Skeleton, target: Target) -> list[str]:
+    """Say what is not known of the source."""
+    if skeleton.table is None:
+        name = f"source_of_{target.table}"
+        return [
+            f"source: no table of the database looks like the one that {target.table} is computed from; {name} stands"
+            " in its place, and a plan stops there until you name the real one"
+        ]
+    doubts = [f"source: {skeleton.table} is a guess from the names of its columns; read every expression"]
+    if skeleton.others:
+        doubts[0] += f"; {', '.join(skeleton.others)} would fit as well"
+    if skeleton.unknown:
+        doubts.append(
+            f"source: how {', '.join(skeleton.unknown)} is computed is not known; it is NULL until you write it"
+        )
+    return doubts
+
+
+def _unreadable(engine: Engine, draft: Draft, target: Target | None, read: str | None) -> list[str]:
+    """Say what the database minds in a source that should be whole, and where its columns are not the table's."""
+    if target is None or read is None:
+        return []
+    contract = draft.contract()
+    try:
+        scope = Scope.parse(draft.range_text, contract.slice)
+        columns = engine.survey.source_columns(contract, target, scope)
+    except ResliceError as error:
+        return [f"source: {line}" for line in error.failures[0].found[:1]]
+    return _other_columns(draft, target, columns)
+
+
+def _other_columns(draft: Draft, target: Target, columns: Sequence[Column]) -> list[str]:
+    """Say which columns a source returns that the table lacks, and which of the contract's it does not return."""
+    names = {column.name.lower() for column in columns}
+    wanted = {name.lower() for name in draft.proposal.computed}
+    extra = sorted(column.name for column in columns if column.name.lower() not in wanted)
+    missing = sorted(name for name in draft.proposal.computed if name.lower() not in names)
+    return [
+        *([f"source: it returns {', '.join(extra)}, which {target.table} does not have"] if extra else []),
+        *([f"source: it does not return {', '.join(missing)}, which a replace would blank"] if missing else []),
+    ]
+
+
+def _missing(target: Target | None, wanted: str, known: str) -> list[str]:
+    """Say that the database has no such table, or has it under another name."""
+    if target is not None:
+        return [] if known == wanted else [f"table: {wanted} was read as {known}"]
+    return [f"table: the database has no table {wanted}; nothing could be compared with it, and a plan needs it"]
+
+
+def _as_known(target: Target, wanted: str) -> str:
+    """Return the table as the job names it, where the database knows it by that name; else as the database does."""
+    if wanted.rpartition(".")[2].strip('"').lower() != target.table.lower() or "." not in wanted:
+        return wanted
+    parts = [target.table] if target.schema == "main" else [target.schema, target.table]
+    return ".".join(sources.identifier(part) for part in parts)
+
+
+def _range(proposal: Proposal) -> str:
+    """Return a range to begin with: the newest slice that has rows, else the one that holds yesterday."""
+    return proposal.newest or _yesterday(proposal.slice)
+
+
+def _yesterday(slice_of: SliceColumn) -> str:
+    day = (datetime.now(UTC) - timedelta(days=1)).date()
+    if slice_of.unit is Unit.HOUR:
+        return day.isoformat()
+    return moments.label(moments.slice_of(day, slice_of.unit), slice_of.unit, slice_of.timezone)
+
+
+def _written_down(asked: Asked, draft: Draft, table: str, is_there: bool) -> Initiated:
+    if not draft.proposal.measures:
+        found = "every column is in the grain or filled by the database, and none is left for a measure"
+        failure = Failure("nothing_to_draft", "a column that the source computes", (found,), "reslice init --help")
+        raise Misused(asked.name, [failure], unchanged="no file was written")
+    text = init_file.contract_text(draft, asked.file, asked.connection)
+    files = init_file.write(draft, asked.file, text, is_source_there=is_there)
+    notes = [f"{draft.source_name} was there already; the contract names it, and it stays as it is"] if is_there else []
+    scope = Scope.parse(draft.range_text, draft.proposal.slice)
+    return Initiated(
+        asked.name,
+        table,
+        draft.proposal,
+        "\n".join(target_lines(draft)) + "\n",
+        draft.source,
+        files,
+        tuple(notes),
+        draft.unsure,
+        command("plan", asked.name, scope),
+    )

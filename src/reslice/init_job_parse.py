@@ -1,0 +1,175 @@
+"""A job's text as statements that sqlglot has read, one by one, so that one it cannot read hides no other.
+
+sqlglot is imported here and in the other modules of the job, which nothing but `init --source` loads.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from reslice.errors import Failure, Misused
+from reslice.init_job_marks import Marked, marked
+
+_UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
+"""What the parser of another project may end with on a text that is no SQL."""
+
+_TRIED = ("duckdb", "postgres", "snowflake", "bigquery", "databricks", "tsql", "mysql", "redshift", "trino", "oracle")
+_FIRST_WORDS = re.compile(
+    r"(?i)(?:insert\s+(?:into|overwrite)|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
+    r"|begin\b|commit\b|drop\s|go\s*$|exec\s|use\s|select\s|with\s)"
+)
+
+
+@dataclass(slots=True)
+class Script:
+    """What a file holds: its statements in order, the dialect they were read in, and what could not be read."""
+
+    name: str
+    dialect: str
+    marked: Marked
+    statements: list[exp.Expr] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+
+
+def dialects() -> list[str]:
+    """Return the names of the dialects that can be read."""
+    return sorted(name for name in sqlglot.Dialects.__members__.values() if name)
+
+
+def check_dialect(name: str) -> str:
+    """Return the dialect of a name; Misused[usage] when there is none."""
+    known = dialects()
+    lowered = {"postgresql": "postgres", "sqlserver": "tsql", "mssql": "tsql"}.get(name.lower(), name.lower())
+    if lowered in known:
+        return lowered
+    near = get_close_matches(lowered, known, n=1)
+    found = f"{name} is not one of {', '.join(known)}" + (f"; did you mean {near[0]}?" if near else "")
+    failure = Failure("usage", f"--dialect {name}", (found,), "reslice init --help")
+    raise Misused("init", [failure], unchanged="nothing was read or written")
+
+
+def read(name: str, text: str, dialect: str | None) -> Script:
+    """Return the statements of a file, read in `dialect`; where none is given, in the first that reads them all."""
+    if dialect is not None:
+        return _read(name, text, check_dialect(dialect))
+    scripts = []
+    for tried in _TRIED:
+        script = _read(name, text, tried)
+        if not script.unread:
+            if tried != "duckdb":
+                script.unsure.append(
+                    f"dialect: it was read as {tried}, since it is not DuckDB's; name it with --dialect"
+                )
+            return script
+        scripts.append(script)
+    return min(scripts, key=lambda each: len(each.unread))
+
+
+def _read(name: str, text: str, dialect: str) -> Script:
+    script = Script(name, dialect, marked(text, dialect))
+    with quiet():
+        for piece in _pieces(script):
+            try:
+                found = sqlglot.parse(piece, dialect=dialect)
+            except _UNREADABLE as error:
+                script.unread.append(_unread(error, script))
+                continue
+            script.statements += [each for each in found if each is not None]
+    return script
+
+
+def _pieces(script: Script) -> Iterator[str]:
+    """Yield the statements of a text: cut at semicolons, and where one is left out, before the next first word."""
+    text = script.marked.text
+    try:
+        tokens = sqlglot.tokenize(text, dialect=script.dialect)
+    except _UNREADABLE as error:
+        script.unread.append(_unread(error, script))
+        return
+    script.unsure += _commas(tokens)
+    start = 0
+    for token in tokens:
+        if token.token_type.name == "SEMICOLON":
+            yield from _without_semicolons(text[start : token.start], script.dialect)
+            start = token.end + 1
+    yield from _without_semicolons(text[start:], script.dialect)
+
+
+def _commas(tokens: Sequence[Any]) -> list[str]:
+    """Name each place with two commas in a row: sqlglot reads them as one."""
+    doubled = [
+        after.line for before, after in pairwise(tokens) if before.token_type.name == after.token_type.name == "COMMA"
+    ]
+    return [f"line {line}: two commas in a row were read as one" for line in dict.fromkeys(doubled)]
+
+
+def _without_semicolons(piece: str, dialect: str) -> Iterator[str]:
+    """Yield a piece as it is when it can be read; else what stands between its lines that begin a statement."""
+    if not piece.strip():
+        return
+    try:
+        found = sqlglot.parse(piece, dialect=dialect)
+    except _UNREADABLE:
+        found = []
+    is_whole = bool(found) and not any(isinstance(each, exp.Command) for each in found)
+    yield from [piece] if is_whole else _cut(piece)
+
+
+def _cut(piece: str) -> Iterator[str]:
+    depth, lines = 0, [""]
+    for line in piece.splitlines(keepends=True):
+        is_first = depth == 0 and _FIRST_WORDS.match(line.strip()) is not None
+        if is_first and lines[-1].strip() and not _goes_on(lines[-1], line.strip()):
+            lines.append("")
+        lines[-1] += line
+        depth += line.count("(") - line.count(")")
+    for each in lines:
+        text = re.sub(r"(?im)^\s*(?:go|begin|end|commit|begin tran\w*|commit tran\w*)\s*$", "", each)
+        if text.strip():
+            yield text
+
+
+def _goes_on(before: str, line: str) -> bool:
+    """Whether a line that could begin a statement goes on with the one before: an INSERT's SELECT, a MERGE's branch."""
+    first = before.strip().split(None, 1)[0].lower()
+    word = line.split(None, 1)[0].lower()
+    if word in ("select", "with"):
+        return first in ("insert", "with", "create", "merge", "select")
+    if first == "with":
+        return word in ("insert", "merge", "delete")
+    return first == "merge" and word in ("delete", "insert", "set") and "when" in before.lower()
+
+
+def _unread(error: BaseException, script: Script) -> str:
+    """Return what keeps a statement from being read, in one line with the job's own words."""
+    details = getattr(error, "errors", None)
+    if details:
+        first = details[0]
+        place = f"line {first['line']}: " if first.get("line") else ""
+        near = f", near {first['highlight']}" if first.get("highlight") else ""
+        return script.marked.shown(f"{place}{first.get('description') or 'not read'}{near}")
+    text = str(error).splitlines()
+    return script.marked.shown(text[0][:200]) if text and text[0] else type(error).__name__
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let sqlglot print nothing: what it says is told as part of the answer."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before

@@ -1,0 +1,50 @@
+"""What the ledger knows of restores: who wrote a slice and in which order, and which slices were put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reslice.engines.session import Session
+from reslice.values import Fingerprint, RestoredSlice, SliceWrite, State
+
+
+def writes_since(
+    session: Session, where: str, table: str, run_id: str, labels: Sequence[str]
+) -> tuple[SliceWrite, ...]:
+    """Return every time the slices of a run were written, from that run on, the latest first.
+
+    A later run that wrote the rows again that were there has changed nothing and is left out.
+    """
+    rows = session.execute(
+        f"SELECT s.run_id, s.slice, coalesce(r.restores, '') FROM {where}.run_slices AS s"
+        f" JOIN {where}.runs AS r ON r.id = s.run_id"
+        f" JOIN {where}.run_slices AS mine ON mine.run_id = $run_id AND mine.slice = s.slice"
+        " WHERE r.table_name = $table_name AND s.state = 'published' AND mine.state = 'published'"
+        " AND s.published_at >= mine.published_at AND list_contains($labels, s.slice)"
+        " AND (s.run_id = $run_id OR s.fingerprint_base <> s.fingerprint_staged)"
+        " ORDER BY s.published_at DESC, r.number DESC",
+        {"run_id": run_id, "table_name": table, "labels": list(labels)},
+    )
+    return tuple(SliceWrite(*row) for row in rows)
+
+
+def restored(session: Session, where: str, table: str, labels: Sequence[str]) -> dict[str, RestoredSlice]:
+    """Return the slices, of those named, whose last word is a restore: not written or found equal by a run since."""
+    any_restore = f"SELECT 1 FROM {where}.runs WHERE table_name = $table_name AND state = '{State.RESTORED}' LIMIT 1"
+    if not labels or not session.execute(any_restore, {"table_name": table}):
+        return {}
+    rows = session.execute(
+        "SELECT slice, id, restores, (SELECT u.fingerprint_after FROM"
+        f" {where}.run_slices AS u WHERE u.run_id = last.restores AND u.slice = last.slice)"
+        " FROM (SELECT s.slice, r.id, coalesce(r.restores, '') AS restores,"
+        " row_number() OVER (PARTITION BY s.slice ORDER BY coalesce(s.published_at, r.finished_at) DESC, r.number DESC)"
+        f" AS place FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
+        " WHERE r.table_name = $table_name AND r.kind IN ('run', 'restore') AND list_contains($labels, s.slice)"
+        " AND (s.state = 'published' OR (r.kind = 'run'"
+        " AND s.state IN ('unchanged', 'empty') AND r.state IN ('published', 'unchanged')))"
+        ") AS last WHERE place = 1 AND restores <> ''",
+        {"table_name": table, "labels": list(labels)},
+    )
+    return {
+        label: RestoredSlice(run_id, undone, Fingerprint.parse(left)) for label, run_id, undone, left in rows if left
+    }

@@ -1,0 +1,285 @@
+"""One target of a project: what the command line does with it, as an API."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from reslice import consents, ranges
+from reslice.attempt import OnOpened, OnStep
+from reslice.commands import command
+from reslice.contract import Contract
+from reslice.errors import Failure, Refused, ResliceError
+from reslice.project import Project, actor, misused, sayable, silent
+from reslice.ranges import Range, Scope
+from reslice.run import Approval, Options
+from reslice.values import Fingerprint, Kind, LedgerRun, Request, Run
+
+if TYPE_CHECKING:
+    from reslice.engines.base import Engine
+    from reslice.plan_file import PlanFile
+
+
+class TargetHandle:
+    """One target of a project: plan, run and verify it."""
+
+    def __init__(self, project: Project, contract: Contract) -> None:
+        self.project = project
+        self.contract = contract
+
+    def plan(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        with_affected: bool = False,
+        rewrite: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Run:
+        """Return what a run would change; nothing is written. A broken contract is Refused, a guard is only shown."""
+        from reslice.run import plan
+
+        scope = self._scope("plan", range, interval, again)
+        options = Options(rewrite=rewrite, with_affected=with_affected)
+        with self._engine(None, on_step, read_only=True) as engine:
+            return plan(engine, self.contract, scope, options, on_step or silent)
+
+    def plan_file(self, plan: Run) -> PlanFile:
+        """Return a plan of this target as a file's content, for a review: `.write(path)`, then `run(approve=…)`."""
+        from reslice.plan_file import of
+
+        return of(plan, self.contract)
+
+    def run(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        approve: str | PlanFile | None = None,
+        allow: Sequence[str] = (),
+        reason: str = "",
+        rewrite: bool = False,
+        per_slice: bool = False,
+        with_affected: bool = False,
+        wait: timedelta | None = None,
+        on_step: OnStep | None = None,
+        on_opened: OnOpened | None = None,
+    ) -> Run:
+        """Publish what differs, in one commit (`per_slice`: one per slice), or raise with the table as it was.
+
+        `allow` names guards (`empty_slice=2026-01-02`) and needs a `reason`. `approve` is a stopped run or a plan file,
+        and publishes exactly its diff. `rewrite` writes the slices even when nothing differs. `on_opened` is called
+        once, with what is known of the run when it stands in the ledger.
+        """
+        from reslice.run import run
+
+        approval, approved_range = self._approval(approve, wait)
+        scope = self._scope("run", range, interval, again, approved_range, wait=wait)
+        allowed = consents.read(allow, reason, self.contract, scope)
+        contract = self.contract
+        if wait is not None:
+            contract = replace(contract, timeouts=replace(contract.timeouts, wait=wait))
+        request = Request(
+            contract, scope, Kind.RUN, allowed, sayable(reason), actor(), approval.name if approval else ""
+        )
+        options = Options(rewrite=rewrite, per_slice=per_slice, with_affected=with_affected, approval=approval)
+
+        def work(engine: Engine, told: OnOpened) -> Run:
+            return run(engine, request, options, on_step or silent, told)
+
+        return self._followed(work, wait, on_step, on_opened)
+
+    def _followed(
+        self,
+        work: Callable[[Engine, OnOpened], Run],
+        wait: timedelta | None,
+        on_step: OnStep | None,
+        on_opened: OnOpened | None,
+    ) -> Run:
+        """Return what `work` does with the database, and tell whoever listens when it begins and how it ends."""
+        from reslice import lineage
+
+        def told_work(told: lineage.Told) -> Run:
+            with self._engine(wait, on_step, read_only=False) as engine:
+
+                def opened(known: Run) -> None:
+                    told(known, lambda: engine.ledger.find_runs(self.contract.ledger.schema, str(known.id)))
+                    if on_opened is not None:
+                        on_opened(known)
+
+                return work(engine, opened)
+
+        return lineage.followed(told_work, self.project._file.connection)
+
+    def status(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        since: str | datetime | None = None,
+        on_step: OnStep | None = None,
+    ) -> Run:
+        """Return how every slice of the target stands to its source; nothing is written.
+
+        Without a range the slices are those from the first that the target holds to the last that is over. `since`, a
+        run or an instant, leaves the slices that corrections since then touch.
+        """
+        from reslice.status import status
+
+        is_whole = range is None and interval is None and again is None
+        scope = None if is_whole else self._scope("status", range, interval, again)
+        instant = self._instant(since)
+        with self._engine(None, on_step, read_only=True) as engine:
+            return status(engine, self.contract, scope, instant, on_step or silent)
+
+    def restore(
+        self,
+        run: str,
+        range: str | Range | None = None,
+        *,
+        reason: str = "",
+        wait: timedelta | None = None,
+        on_step: OnStep | None = None,
+        on_opened: OnOpened | None = None,
+    ) -> Run:
+        """Put back, in one commit, what a run replaced, of its slices in `range`; or raise with the table as it was.
+
+        The restore is a run of its own in the ledger. Slices that hold those rows already are left. Raises Refused when
+        a later run or somebody else has written to a slice since, when the table's columns are others, or when the rows
+        are not kept any more; Misused[nothing_to_restore] when the run replaced no slice of the range.
+        """
+        from reslice.restore import restore
+
+        undone, scope = self._undone(run, range, wait)
+        contract = self.contract
+        if wait is not None:
+            contract = replace(contract, timeouts=replace(contract.timeouts, wait=wait))
+        request = Request(contract, scope, Kind.RESTORE, reason=sayable(reason), actor=actor(), restores=undone.id)
+
+        def work(engine: Engine, told: OnOpened) -> Run:
+            return restore(engine, request, undone, on_step or silent, told)
+
+        return self._followed(work, wait, on_step, on_opened)
+
+    def plan_restore(self, run: str, range: str | Range | None = None, *, on_step: OnStep | None = None) -> Run:
+        """Return what a restore would change; nothing is written. What would refuse it is raised."""
+        from reslice.restore import plan_restore
+
+        undone, scope = self._undone(run, range, None)
+        with self._engine(None, on_step, read_only=True) as engine:
+            return plan_restore(engine, self.contract, scope, undone, on_step or silent)
+
+    def _undone(self, run: str, range: str | Range | None, wait: timedelta | None) -> tuple[LedgerRun, Scope]:
+        """Return a run to undo, and its slices that are wanted."""
+        from reslice.restore import scope_of
+
+        undone = self._recorded(run, wait)
+        wanted = None if range is None else self._scope("restore", range, None, None)
+        return undone, scope_of(self.contract, undone, wanted)
+
+    def _instant(self, since: str | datetime | None) -> datetime | None:
+        """Return the instant that a run was requested at, or that a text names in the contract's zone."""
+        if since is None or isinstance(since, datetime):
+            return since
+        try:
+            found = datetime.fromisoformat(since)
+        except ValueError:
+            return self._recorded(since, None).requested_at
+        return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(self.contract.slice.timezone))
+
+    def verify(
+        self,
+        range: str | Range | None = None,
+        *,
+        interval: tuple[str, str] | None = None,
+        again: str | None = None,
+        record: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Run:
+        """Return whether the source repeats and the target equals it; `record` adds the answer to the ledger."""
+        from reslice.verify import verify
+
+        scope = self._scope("verify", range, interval, again)
+        request = Request(self.contract, scope, Kind.VERIFY, actor=actor()) if record else None
+        with self._engine(None, on_step, read_only=not record) as engine:
+            return verify(engine, self.contract, scope, on_step or silent, request=request)
+
+    @contextmanager
+    def _engine(self, wait: timedelta | None, on_step: OnStep | None, *, read_only: bool) -> Iterator[Engine]:
+        waited = self.contract.timeouts.wait if wait is None else wait
+        with self.project.engine(read_only=read_only, wait=waited, on_step=on_step or silent) as engine:
+            yield engine
+
+    def _scope(
+        self,
+        verb: str,
+        range: str | Range | None,
+        interval: tuple[str, str] | None,
+        again: str | None,
+        approved: str | None = None,
+        *,
+        wait: timedelta | None = None,
+    ) -> Scope:
+        """Return the slices that exactly one of RANGE, interval, a recorded run or an approval names."""
+        given = [each for each in (range, interval, again, approved) if each is not None]
+        if len(given) != 1:
+            asked = "exactly one of RANGE, --interval, --again and --approve"
+            found = f"{len(given)} are given" if given else "none is given"
+            raise misused("usage", self.contract.name, asked, found, f"reslice {verb} --help")
+        if isinstance(range, Range):
+            return Scope.of(range)
+        try:
+            if interval is not None:
+                return Scope.of(ranges.parse_interval(*interval, self.contract.slice))
+            text = range or approved or (self._recorded(again, wait).range_text if again is not None else "")
+            return Scope.parse(text, self.contract.slice)
+        except ResliceError as error:
+            error.failures = tuple(self._with_command(verb, failure) for failure in error.failures)
+            raise
+
+    def _with_command(self, verb: str, failure: Failure) -> Failure:
+        """Return a failure of a range with the command that takes its RANGE; `ranges` knows no command."""
+        if not failure.kind.startswith("range_"):
+            return failure
+        if not failure.next:
+            return replace(failure, next=f"reslice {verb} --help")
+        words = ["reslice", verb, shlex.quote(self.contract.name), shlex.quote(failure.next)]
+        return replace(failure, next=" ".join(words))
+
+    def _recorded(self, reference: str, wait: timedelta | None) -> LedgerRun:
+        recorded = self.project.show(reference, target=self.contract.name, wait=wait)
+        if recorded.target != self.contract.name:
+            found = f"{recorded.id} is a run of {recorded.target}"
+            after = f"reslice history {shlex.quote(self.contract.name)}"
+            raise misused("usage", self.contract.name, "a run of this target", found, after)
+        return recorded
+
+    def _approval(self, approve: str | PlanFile | None, wait: timedelta | None) -> tuple[Approval | None, str | None]:
+        """Return what was approved, and its range; a run can be approved when it was stopped."""
+        if approve is None:
+            return None, None
+        if not isinstance(approve, str):
+            if approve.target != self.contract.name:
+                found = f"the plan file is of {approve.target}"
+                raise misused("usage", self.contract.name, "a plan of this target", found, "reslice run FILE")
+            name = f"the plan file of {approve.created_at:%Y-%m-%d %H:%M:%S} UTC"
+            guards = frozenset(approve.guards)
+            plan = Approval(name, approve.contract_digest, approve.base, approve.staged, approve.columns, guards)
+            return plan, approve.scope_text
+        run = self._recorded(approve, wait)
+        if run.state != "stopped" or run.fingerprint_base is None or run.fingerprint_staged is None:
+            after = command("plan", run.target, Scope.parse(run.range_text, self.contract.slice))
+            failure = Failure("approval_stale", "a run that a guard stopped", (f"{run.id} is {run.state}",), after)
+            about = f"{run.target}, approved by {run.id}"
+            raise Refused(about, [failure], unchanged=f"{self.contract.table} is as it was")
+        base, staged = Fingerprint.parse(run.fingerprint_base), Fingerprint.parse(run.fingerprint_staged)
+        guards = frozenset(each.name for each in run.checks if not each.ok)
+        return Approval(run.id, run.contract_digest, base, staged, run.columns, guards), run.range_text

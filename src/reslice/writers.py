@@ -1,0 +1,45 @@
+"""The lock for live writers: programs of others that write to a target while reslice may be publishing it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from reslice.errors import Failure, Misused
+
+WAIT = timedelta(seconds=30)
+"""How long a writer waits for its turn. A publish holds it for the time of its one transaction."""
+
+LOCKS = {"duckdb": "reslice.engines.duckdb.writers"}
+"""The module that knows how writers of an engine take turns, by the package of its driver."""
+
+
+@contextmanager
+def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: timedelta = WAIT) -> Iterator[Any]:
+    """Let a live writer and the publishes of `table` take turns: inside, a transaction is open beside no publish.
+
+        with reslice.writer_lock(connection, "daily_orders"):
+            connection.execute("UPDATE daily_orders SET amount_cents = 4500 WHERE …")
+
+    The transaction is begun here, on the given connection, committed when the block ends, and rolled back when it
+    raises; that it was committed is looked up. A run that compared the slice before refuses (`base_moved`) and leaves
+    the rows as the writer has; a publish under way is waited for. So nothing is lost, doubled, or slips in.
+
+    `schema` is the contract's `ledger: {schema: …}`. A fence, and a ledger, that are missing are made first, in a
+    transaction of their own. One table per block; a thread needs a connection, or `connection.cursor()`, of its own.
+
+    Raises Misused[usage] when the connection has a transaction open already, or the block ended the one it was given;
+    Refused[target_missing, target_not_table, target_rights, ledger_foreign]; Retryable[database_busy] when the turn did
+    not come within `wait`, and Retryable[write_aborted] when the commit did not go through: nothing was written then.
+    OutcomeUnknown when the database failed around the commit.
+    """
+    package = type(connection).__module__.split(".")[0].lstrip("_")
+    if package not in LOCKS:
+        found = f"{type(connection).__module__}.{type(connection).__name__} is no connection that reslice knows"
+        failure = Failure("connection", "an open DuckDB connection", (found,), "pass duckdb.connect(…)")
+        raise Misused(table, [failure], unchanged="nothing was read or written")
+    with importlib.import_module(LOCKS[package]).hold(connection, table, schema=schema, wait=wait):
+        yield connection
