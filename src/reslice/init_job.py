@@ -20,9 +20,9 @@ class Job:
     """One write of one table.
 
     `columns` are the names it writes by position, None where they are those of the query. `filters` are conditions on
-    columns of the table itself: of a DELETE, a partition, a REPLACE WHERE. `partition` are the columns of a partition in
-    small letters, and `fixed` those with a value.
-    `keys` are columns that a MERGE, an upsert or dbt tells rows apart by. `clocks` are filled with the time.
+    columns of the table itself: of a DELETE, a partition, a REPLACE WHERE. `partition` are the columns of a partition
+    in small letters, and `fixed` those with a value. `keys` are columns that a MERGE, an upsert or dbt tells rows apart
+    by. `clocks` are filled with the time.
     """
 
     name: str

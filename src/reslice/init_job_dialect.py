@@ -56,11 +56,14 @@ def _some(texts: list[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-def _is_plain_cast(cast: exp.Cast) -> bool:
-    """Whether a cast means the same everywhere: text or a time to a day or a time, one number to a larger."""
-    return bool(
-        cast.to.is_type("date", "timestamp", "bigint", "int", "double", "varchar", "text", "decimal", "timestamptz")
-    )
+def _is_the_same(node: exp.Expr) -> bool:
+    """Whether a construct means the same everywhere: a cast to an everyday type, or cutting a time to no week."""
+    if isinstance(node, exp.Cast):
+        return bool(node.to.is_type("date", "timestamp", "bigint", "int", "double", "varchar", "text", "decimal"))
+    if isinstance(node, exp.DateTrunc | exp.TimestampTrunc | exp.DatetimeTrunc):
+        unit = node.args.get("unit")
+        return unit is None or "WEEK" not in unit.sql().upper()
+    return False
 
 
 _KINDS: dict[type[exp.Expr] | tuple[type[exp.Expr], ...], str] = {

@@ -78,7 +78,7 @@ def _points(
 def related(
     query: JobQuery, slice_output: Output | None, conditions: Sequence[Bounding], name: str
 ) -> tuple[list[Bounding], list[str]]:
-    """Return the conditions that limit the slice, on what it is made from or with the same dates; and what to look at."""
+    """Return the conditions that limit the slice, on what it is made from or with the same dates; and doubts."""
     behind = {name.lower()}
     if slice_output is not None and slice_output.origin is not None and slice_output.select is not None:
         behind |= query.names_behind(slice_output.origin, slice_output.select)
