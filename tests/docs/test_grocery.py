@@ -115,7 +115,9 @@ def cents_of(sales: dict[Key, Sales]) -> int:
     return sum(row.cents for row in sales.values())
 
 
-@pytest.mark.parametrize("whole_year", [pytest.param(False, id="sample"), pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "whole_year", [pytest.param(False, id="sample"), pytest.param(True, id="year", marks=pytest.mark.slow)]
+)
 def test_the_targets_follow_the_corrections_and_only_differing_slices_are_written(
     tmp_path: Path, whole_year: bool
 ) -> None:
