@@ -50,7 +50,9 @@ class ResliceRunFacet(RunFacet):
     method: str
     """How a slice is replaced."""
     outcome: str
-    """How it ended: published, unchanged, stopped, refused, failed or unknown; requested in START."""
+    """How it ended: published, unchanged, restored, stopped, refused, failed or unknown; requested in START."""
+    restores: str | None = None
+    """The run whose replaced rows a restore puts back."""
     targetChanged: bool | None = None
     """Whether the table's rows are others than before; absent when that is not known."""
     slicesPublished: int | None = None
@@ -129,6 +131,7 @@ def _facet(state: str, run: Run) -> ResliceRunFacet:
         slices=run.scope.count,
         method=str(run.method),
         outcome="requested" if is_begun else str(run.outcome),
+        restores=run.restores or None,
         targetChanged=run.target_changed if is_known else None,
         slicesPublished=None if is_begun else len(run.slices_done),
         error=None if run.error is None else run.error.kind,

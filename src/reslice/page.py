@@ -138,6 +138,7 @@ def _asked(run: LedgerRun) -> list[tuple[str, str]]:
         ("method", run.method.replace("_", " ")),
         ("asked for by", run.actor),
         ("at", _instant(run.requested_at)),
+        ("puts back", f"what {run.restores} replaced" if run.restores else ""),
         ("approves", run.approves),
         ("reason", run.reason),
     ]
@@ -182,8 +183,10 @@ def _diff(run: LedgerRun) -> dict[str, Any]:
 def _distance(group: GroupDiff, totals: Mapping[str, Total]) -> Number:
     """Return how far the numbers of a group moved, all measures together."""
     before, after = group.before or {}, group.after or {}
-    moved: list[Number] = [(_exact(after.get(name)) or 0) - (_exact(before.get(name)) or 0) for name in totals]
-    return sum(map(abs, moved))
+    distance: Number = 0
+    for name in totals:
+        distance += abs((_exact(after.get(name)) or 0) - (_exact(before.get(name)) or 0))
+    return distance
 
 
 def _group(group: GroupDiff, measures: Sequence[str], totals: Mapping[str, Total]) -> dict[str, Any]:

@@ -146,6 +146,13 @@ def test_controls_have_both_figures() -> None:
     assert "Not reconciled: no control declared." in page(replace(samples.LEDGER_RUN, controls=())).text
 
 
+def test_a_restore_says_what_it_puts_back() -> None:
+    text = " ".join(page(replace(samples.LEDGER_RUN, kind="restore", state="restored", restores="r-0001")).text.split())
+    assert "restored daily_orders, 2026-01-01..2026-01-02" in text
+    assert "puts back what r-0001 replaced" in text
+    assert "reslice restore r-0002" in text, "a restore can be undone as well"
+
+
 def test_a_stop_says_why_in_four_parts() -> None:
     text = " ".join(page(samples.LEDGER_STOPPED, "-C shop").text.split())
     assert "Why it ended removed_groups Asked: removed_groups: stop (reslice.yml, line 14)" in text

@@ -157,6 +157,22 @@ def test_a_run_that_does_not_publish_fails(
     assert rows(shop) == BEFORE
 
 
+def test_a_restore_is_told_as_a_run_of_the_same_job(shop: Path, server: Server) -> None:
+    target(shop).run(DAYS)
+    target(shop).restore("r-0001")
+    assert rows(shop) == BEFORE
+    assert server.types == ["START", "COMPLETE"] * 2
+    run, restore = server.events[1], server.events[3]
+    assert restore["job"]["name"] == run["job"]["name"]
+    found = facet(restore)
+    assert (found["kind"], found["outcome"], found["restores"]) == ("restore", "restored", "r-0001")
+    assert (found["diff"], found["rows"]) == (
+        {"added": 1, "changed": 2, "removed": 0, "unchanged": 1},
+        {"before": 3, "staged": 4, "after": 4},
+    )
+    assert found["fingerprint"]["after"] == facet(run)["fingerprint"]["base"]
+
+
 def test_an_interrupted_run_fails(shop: Path, server: Server) -> None:
     project = reslice.open(shop / "reslice.yml")
     with pytest.raises(Interrupted):
