@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from reslice.report_ledger import ledger_sql_text
 from reslice.values import Change, Check, ControlLine, GroupDiff, LedgerRun, LedgerSlice, Number, State, Total
 
 SLICES_SHOWN = 100
+_EXACT = Context(prec=400)
+"""No number of a database has as many digits, so that no difference is rounded."""
 _PAGES = Path(__file__).parent / "pages"
 _SIGNS = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
 
@@ -180,12 +182,12 @@ def _diff(run: LedgerRun) -> dict[str, Any]:
     }
 
 
-def _distance(group: GroupDiff, totals: Mapping[str, Total]) -> Number:
+def _distance(group: GroupDiff, totals: Mapping[str, Total]) -> Decimal:
     """Return how far the numbers of a group moved, all measures together."""
     before, after = group.before or {}, group.after or {}
-    distance: Number = 0
+    distance = Decimal()
     for name in totals:
-        distance += abs((_exact(after.get(name)) or 0) - (_exact(before.get(name)) or 0))
+        distance += abs(_EXACT.subtract(Decimal(_exact(after.get(name)) or 0), Decimal(_exact(before.get(name)) or 0)))
     return distance
 
 
@@ -223,7 +225,7 @@ def _moved(before: Number | None, after: Number | None, *, is_empty_zero: bool =
         before, after = before or 0, after or 0
     if before is None or after is None or before == after:
         return ""
-    difference = after - before
+    difference = _EXACT.subtract(Decimal(after), Decimal(before))
     return f"{'+' if difference > 0 else ''}{shown(difference)}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -90,12 +91,23 @@ def test_totals_have_both_sides_and_the_difference() -> None:
 def test_money_keeps_every_digit() -> None:
     group = GroupDiff(Change.CHANGED, "2026-01-02", {"day": "2026-01-02"}, {"price": "0.10"}, {"price": "1000.30"})
     text_group = replace(group, before={"price": "1.0", "label": "1.10"}, after={"price": "1.0", "label": "1.20"})
-    run = replace(samples.LEDGER_RUN, groups=(group, text_group), totals={"price": Total(None, 2**70)})
+    long = Total(
+        Decimal("-123456789012345678901234567890123456.78"), Decimal("987654321098765432109876543210987654.32")
+    )
+    run = replace(samples.LEDGER_RUN, groups=(group, text_group), totals={"price": Total(None, 2**70), "long": long})
     assert page(run).rows("Groups") == [
         ["~ changed", "2026-01-02", "0.10 → 1000.30 +1000.20", "NULL"],
         ["~ changed", "2026-01-02", "1.0", "1.10 → 1.20"],
     ]
-    assert ["price", "none", "1180591620717411303424", "none"] in page(run).rows("Each measure")
+    assert page(run).rows("Each measure")[1:] == [
+        ["price", "none", "1180591620717411303424", "none"],
+        [
+            "long",
+            "-123456789012345678901234567890123456.78",
+            "987654321098765432109876543210987654.32",
+            "+1111111110111111111011111111101111111.10",
+        ],
+    ]
 
 
 def test_what_is_left_out_is_said() -> None:
