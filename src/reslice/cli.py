@@ -25,13 +25,14 @@ from reslice.cli_restore import restore
 from reslice.cli_run import plan, run, verify
 from reslice.cli_session import Session
 from reslice.cli_status import status
+from reslice.cli_versions import versions
 from reslice.errors import Failure, Interrupted, Misused, ResliceError
 
 
 @click.group(
     cls=Group,
     name="reslice",
-    sections={"every day": (plan, run, verify, status, history, show, restore), "set up": (init,), "learn": (demo,)},
+    sections={"every day": (plan, run, verify, status, history, show, restore, versions), "set up": (init,), "learn": (demo,)},
     examples=(
         "reslice plan daily_orders 2026-01-01..2026-01-02",
         "reslice run daily_orders 2026-01-01..2026-01-02",

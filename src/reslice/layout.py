@@ -15,7 +15,7 @@ _PLAIN = {"→": "->", "…": "..."}
 """What stands in for our own signs where the terminal's encoding lacks them."""
 
 
-_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|status|history|show|restore|init|doctor)\b)")
+_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|status|history|show|restore|versions|init|doctor)\b)")
 
 
 def placed(text: str, place: str) -> str:

@@ -103,6 +103,8 @@ def error_json(
         fields |= _empty_run(command, error)
     elif command == "history":
         fields |= {"runs": []}
+    elif command == "versions":
+        fields |= {"target": None, "run": None, "pruned": False, "versions": []}
     elif command == "show":
         fields |= {"run": None, "slices": [], "groups": []}
     elif command == "init":

@@ -119,7 +119,7 @@ def _facts(run: LedgerRun) -> list[str]:
     if run.rows_before is not None:
         after = run.rows_staged if run.rows_after is None else run.rows_after
         rows += total_rows(Total(run.rows_before, after), run.totals)
-        if run.kind != Kind.RESTORE:
+        if run.kind not in (Kind.RESTORE, Kind.PRUNE):
             rows += control_rows(run.controls, bool(run.controls), run.slices)
     if run.checks:
         rows.append(("checks", _checks_text(run)))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from reslice import consents, ranges
-from reslice.attempt import OnOpened, OnStep
+from reslice.attempt import OnOpened, OnStep, tell_nobody
 from reslice.commands import command
 from reslice.contract import Contract
 from reslice.errors import Failure, Refused, ResliceError
 from reslice.project import Project, actor, misused, sayable, silent
 from reslice.ranges import Range, Scope
 from reslice.run import Approval, Options
-from reslice.values import Fingerprint, Kind, LedgerRun, Request, Run
+from reslice.values import Fingerprint, Kind, LedgerRun, Pruned, Request, Run, Version
 
 if TYPE_CHECKING:
     from reslice.engines.base import Engine
@@ -176,6 +176,39 @@ class TargetHandle:
         undone, scope = self._undone(run, range, None)
         with self._engine(None, on_step, read_only=True) as engine:
             return plan_restore(engine, self.contract, scope, undone, on_step or silent)
+
+    def versions(self, range: str | Range | None = None) -> tuple[Version, ...]:
+        """Return the versions that append_version has kept in the table, by slice and then by age."""
+        from reslice.old_versions import versions
+
+        scope = None if range is None else self._scope("versions", range, None, None)
+        with self._engine(None, None, read_only=True) as engine:
+            return versions(engine, self.contract, scope)
+
+    def old_versions(self, range: str | Range | None = None, *, older_than: timedelta) -> tuple[Version, ...]:
+        """Return the versions that are not current and were replaced more than `older_than` ago."""
+        from reslice.old_versions import old_versions
+
+        scope = None if range is None else self._scope("versions", range, None, None)
+        with self._engine(None, None, read_only=True) as engine:
+            return old_versions(engine, self.contract, scope, older_than)
+
+    def prune_versions(
+        self, range: str | Range | None = None, *, older_than: timedelta, on_opened: OnOpened | None = None
+    ) -> Pruned:
+        """Delete the versions that are not current and were replaced more than `older_than` ago, in one commit.
+
+        What readers see is not touched. A version that is gone cannot be restored. It is a run of its own in the
+        ledger, unless there is nothing to delete.
+        """
+        from reslice.old_versions import prune, scope_of
+
+        old = self.old_versions(range, older_than=older_than)
+        if not old:
+            return Pruned(())
+        request = Request(self.contract, scope_of(self.contract, old), Kind.PRUNE, actor=actor())
+        with self._engine(None, None, read_only=False) as engine:
+            return prune(engine, request, older_than, on_opened or tell_nobody)
 
     def _undone(self, run: str, range: str | Range | None, wait: timedelta | None) -> tuple[LedgerRun, Scope]:
         """Return a run to undo, and its slices that are wanted."""

@@ -127,6 +127,7 @@ class Kind(StrEnum):
     RUN = "run"
     VERIFY = "verify"
     RESTORE = "restore"
+    PRUNE = "prune"
 
 
 class State(StrEnum):
@@ -405,7 +406,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class RestoredSlice:
-    """A slice whose last word in the ledger is a restore: by which run, and what the run that it undid had put there."""
+    """A slice whose last word in the ledger is a restore: by which run, and what the run it undid had put there."""
 
     run: str
     undone: str
@@ -562,6 +563,37 @@ class LedgerRun:
     """When its kept rows and groups were let go of, because they were older than `ledger.keep_days`."""
     slice_rows: tuple[LedgerSlice, ...] = ()
     groups: tuple[GroupDiff, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a slice that is in the table: the run that wrote it, empty for rows that no version wrote.
+
+    `replaced_at` is when it was last replaced by another, None where it never was.
+    """
+
+    slice: str
+    run: str
+    rows: int
+    is_current: bool
+    replaced_at: datetime | None
+
+    def is_replaced_before(self, instant: datetime) -> bool:
+        """Whether it is not current, and was replaced before an instant, so that it may be let go of."""
+        return not self.is_current and self.replaced_at is not None and self.replaced_at < instant
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a pruning of old versions removed: which they are, and their rows. `run` is its id in the ledger."""
+
+    versions: tuple[Version, ...]
+    run: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows they have together."""
+        return sum(version.rows for version in self.versions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ LAYERS = [
         "cli_look",
         "cli_restore",
         "cli_status",
+        "cli_versions",
         "cli_run",
         "cli_session",
         "progress",
@@ -35,6 +36,7 @@ LAYERS = [
         "report_json",
         "report_ledger",
         "report_status",
+        "report_versions",
         "next_command",
         "layout",
         "target_handle",
@@ -60,9 +62,10 @@ LAYERS = [
         "init_names",
         "init_propose",
         "init_slices",
+        "init_source",
         "init_text",
     ],
-    ["run", "restore", "status", "verify", "consents", "lineage", "lineage_events"],
+    ["run", "restore", "status", "old_versions", "verify", "consents", "lineage", "lineage_events"],
     ["attempt"],
     ["publish", "approve", "compare", "check", "stage"],
     ["engines", "ledger"],
@@ -78,6 +81,7 @@ EXCEPTIONS = {
     "values.py": "every value of the steps, so that one page shows what a run is made of",
     "target_handle.py:run": "the options of the command, one keyword each",
     "run.py:_run": "the steps of a run and what each takes",
+    "restore.py:_staged": "the steps of a restore and what each takes",
 }
 
 

@@ -32,6 +32,7 @@ from reslice.values import (
     Staged,
     State,
     Target,
+    Version,
 )
 
 
@@ -91,6 +92,17 @@ class Ledger(Protocol):
 
     def restored(self, contract: Contract, target: Target, labels: tuple[str, ...]) -> Mapping[str, RestoredSlice]:
         """Return which of the slices were restored, and neither written nor found equal since."""
+
+    def versions(self, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
+        """Return the versions in the table, of the slices of `scope` or of all, by slice and then by age."""
+
+    def prune_versions(
+        self, contract: Contract, target: Target, scope: Scope, before: datetime, opened: Opened, run: Run
+    ) -> tuple[Version, ...]:
+        """Delete the versions that are not current and were replaced before an instant; return which they were.
+
+        One commit, in turn with publishes, that ends the run in the ledger as well.
+        """
 
     def writes_since(
         self, contract: Contract, target: Target, run_id: str, labels: tuple[str, ...]

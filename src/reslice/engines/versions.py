@@ -52,14 +52,10 @@ def rows_select(dialect: Dialect, contract: Contract, target: Target, where: str
     columns = ", ".join(f"t.{quote(column.name)}" for column in target.columns)
     key = slice_key(dialect, contract, target, f"t.{quote(contract.slice.column)}")
     stamp = f"t.{quote(stamp_column(contract))}"
-    written = (
-        f"SELECT id FROM {where}.runs WHERE table_name = {text_literal(target.resolved)}"
-        f" AND method = '{Method.APPEND_VERSION}'"
-    )
     return (
         f"SELECT {columns}\nFROM {sql.target_name(target)} AS t\n"
         f"LEFT JOIN ({pointers}) AS p ON p.slice = {key}\n"
-        f"LEFT JOIN ({written}) AS w ON w.id = {stamp}\n"
+        f"LEFT JOIN ({_written(where, target)}) AS w ON w.id = {stamp}\n"
         f"WHERE CASE WHEN coalesce(p.version, '') = '' THEN w.id IS NULL ELSE {stamp} = p.version END"
     )
 
@@ -130,3 +126,57 @@ def forget_statement(dialect: Dialect, staged: Staged, names: Names, where: str,
     inside = sql.within(dialect, "slice", column, contract.slice, written)
     keys = f"SELECT {dialect.slice_text('slice', column)} FROM {names.slices} WHERE {inside}"
     return f"DELETE FROM {where}.pointers WHERE table_name = {text_literal(target.resolved)} AND slice IN ({keys})"
+
+
+def listed_select(dialect: Dialect, contract: Contract, target: Target, where: str, scope: Scope | None) -> str:
+    """Return the SELECT of every version of every slice, and of current ones without rows.
+
+    Columns: slice, version, rows, whether it is current, and since when it is not (NULL where it is, or never was).
+    """
+    table = text_literal(target.resolved)
+    column = sql.slice_column(contract, target)
+    key = slice_key(dialect, contract, target, f"t.{quote(column.name)}")
+    inside = sql.within(dialect, f"t.{quote(column.name)}", column, contract.slice, scope) if scope else "true"
+    held = (
+        f"SELECT {key} AS slice, coalesce(w.id, '') AS version, count(*) AS row_count\n"
+        f"FROM {sql.target_name(target)} AS t LEFT JOIN ({_written(where, target)}) AS w"
+        f" ON w.id = t.{quote(stamp_column(contract))}\n"
+        f"WHERE {inside} AND t.{quote(column.name)} IS NOT NULL GROUP BY 1, 2"
+    )
+    replaced = (
+        "SELECT v.slice, v.version_before AS version, max(r.finished_at) AS replaced_at"
+        f" FROM {where}.versions AS v JOIN {where}.runs AS r ON r.id = v.run_id"
+        f" WHERE v.table_name = {table} GROUP BY 1, 2"
+    )
+    return (
+        "SELECT coalesce(h.slice, p.slice) AS slice, coalesce(h.version, p.version) AS version,\n"
+        "  coalesce(h.row_count, 0) AS row_count,\n"
+        "  coalesce(h.version = coalesce(c.version, ''), true) AS is_current, s.replaced_at\n"
+        f"FROM ({held}) AS h\n"
+        f"FULL JOIN ({current_pointers(where, target)}) AS p ON p.slice = h.slice AND p.version = h.version\n"
+        f"LEFT JOIN ({current_pointers(where, target)}) AS c ON c.slice = h.slice\n"
+        f"LEFT JOIN ({replaced}) AS s ON s.slice = h.slice AND s.version = h.version"
+    )
+
+
+def prune_statement(dialect: Dialect, contract: Contract, target: Target, where: str, scope: Scope | None) -> str:
+    """Return the DELETE of the versions that are not current and were replaced before the instant `before`."""
+    name, column = sql.target_name(target), sql.slice_column(contract, target)
+    key = slice_key(dialect, contract, target, f"t.{quote(column.name)}")
+    old = (
+        f"SELECT slice, version FROM ({listed_select(dialect, contract, target, where, scope)}) AS listed"
+        " WHERE NOT is_current AND replaced_at < CAST($before AS TIMESTAMP WITH TIME ZONE)"
+    )
+    return (
+        f"DELETE FROM {name} WHERE {dialect.row_id} IN (SELECT t.{dialect.row_id} FROM {name} AS t"
+        f" LEFT JOIN ({_written(where, target)}) AS w ON w.id = t.{quote(stamp_column(contract))}"
+        f" JOIN ({old}) AS o ON o.slice = {key} AND o.version = coalesce(w.id, ''))"
+    )
+
+
+def _written(where: str, target: Target) -> str:
+    """Return the SELECT of the runs that wrote a version of the table."""
+    return (
+        f"SELECT id FROM {where}.runs WHERE table_name = {text_literal(target.resolved)}"
+        f" AND method = '{Method.APPEND_VERSION}'"
+    )

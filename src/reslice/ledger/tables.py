@@ -49,7 +49,7 @@ RUNS = LedgerTable(
         number              integer  counts up with every run
         target              text     the target's name in the contract
         table_name          text     the table, with catalog and schema
-        kind                text     run, verify or restore
+        kind                text     run, verify, restore or prune
         state               text     requested, published, unchanged, stopped, refused, failed or restored
         method              text     how a publish replaces slices
         contract_digest     text     changes when the contract or its SQL changes

@@ -22,6 +22,7 @@ from reslice.contract import Contract, Method
 from reslice.engines import sql, versions
 from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import LedgerMade
+from reslice.engines.duckdb import old_versions
 from reslice.engines.duckdb.errors import unknown
 from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_second_ledger
 from reslice.engines.duckdb.session import DuckDBSession
@@ -38,6 +39,7 @@ from reslice.values import (
     Staged,
     State,
     Target,
+    Version,
 )
 
 _ALIVE: set[str] = set()
@@ -217,6 +219,31 @@ class DuckDBLedger:
     def _knows_restores(self, contract: Contract, target: Target) -> bool:
         """Whether there is a ledger, and one that is not older than restores are."""
         return ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
+
+    def versions(self, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
+        """Return the versions in the table, by slice and then by age; none where the ledger knows of none."""
+        with self._session.translated(contract, "the versions in the table"):
+            if ("versions", "version") not in self._columns_in(target.catalog, contract.ledger.schema):
+                return ()
+            return old_versions.listed(self._session, contract, target, scope)
+
+    def prune_versions(
+        self, contract: Contract, target: Target, scope: Scope, before: datetime, opened: Opened, run: Run
+    ) -> tuple[Version, ...]:
+        """Delete the versions that are not current and were replaced before an instant; return which they were."""
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        session = self._session
+        with LEDGER_LOCK, session.ending(), session.translated(contract, "old versions of the table"):
+            with session.transaction():
+                order = old_versions.take_turn(session, contract, target)
+                listed = old_versions.listed(session, contract, target, scope)
+                old = tuple(each for each in listed if each.is_replaced_before(before))
+                rows = old_versions.prune(session, contract, target, scope, before)
+                assert rows == sum(each.rows for each in old), f"{rows} rows were deleted, of {old}"
+                ledger.close(session, where, opened.id, run, State.PUBLISHED, {"publish_order": order})
+            if ledger.state_of(session, where, opened.id) is not State.PUBLISHED:
+                raise unknown(contract, scope, opened.id, "its commit was sent, and the ledger does not hold it")
+        return old
 
     def writes_since(
         self, contract: Contract, target: Target, run_id: str, labels: tuple[str, ...]

@@ -1,0 +1,46 @@
+"""append_version on DuckDB: which versions a table holds, and letting go of those that are not current."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from reslice import ledger
+from reslice.contract import Contract
+from reslice.engines import sql, versions
+from reslice.engines.duckdb.session import DuckDBSession
+from reslice.moments import label, moment_from_column
+from reslice.ranges import Scope
+from reslice.values import Target, Version
+
+
+def listed(session: DuckDBSession, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
+    """Return the versions in the table, by slice and then by number; those of no run come first."""
+    where = ledger.place(target.catalog, contract.ledger.schema)
+    select = versions.listed_select(session.dialect, contract, target, where, scope)
+    rows = session.execute(
+        "SELECT slice, version, row_count, is_current, CAST(timezone('UTC', replaced_at) AS VARCHAR)"
+        f" FROM ({select}) AS listed LEFT JOIN {where}.runs AS r ON r.id = listed.version"
+        " ORDER BY slice, coalesce(r.number, 0)"
+    )
+    family, cut = sql.slice_column(contract, target).family.value, contract.slice
+    found = []
+    for text, run, count, is_current, replaced in rows:
+        moment = moment_from_column(text, family, cut.unit, cut.timezone)
+        if scope is not None and not scope.contains(moment):  # a current version without rows lies in no range of rows
+            continue
+        replaced_at = None if replaced is None else datetime.fromisoformat(replaced).replace(tzinfo=UTC)
+        found.append(Version(label(moment, cut.unit, cut.timezone), run, int(count), bool(is_current), replaced_at))
+    return tuple(found)
+
+
+def take_turn(session: DuckDBSession, contract: Contract, target: Target) -> int:
+    """Take the turn of the table, so that no publish is under way meanwhile; the caller's transaction holds it."""
+    where = ledger.place(target.catalog, contract.ledger.schema)
+    return int(session.execute(ledger.fence_statement(where), {"table_name": target.resolved})[0][0])
+
+
+def prune(session: DuckDBSession, contract: Contract, target: Target, scope: Scope, before: datetime) -> int:
+    """Delete old versions, in the caller's transaction; return how many rows they had."""
+    where = ledger.place(target.catalog, contract.ledger.schema)
+    statement = versions.prune_statement(session.dialect, contract, target, where, scope)
+    return int(session.execute(statement, {"before": before.isoformat()})[0][0])
