@@ -113,7 +113,8 @@ class DuckDBLedger:
 
     def _with_versions(self, contract: Contract, target: Target, where: str) -> Target:
         """Return the target with what the ledger knows of its versions, and with the view of them where it has one."""
-        has_pointers = bool(self._session.execute(f"{versions.current_pointers(where, target)} LIMIT 1"))
+        pointers = f"{versions.current_pointers(where, target)} AND version <> '' LIMIT 1"
+        has_pointers = bool(self._session.execute(pointers))
         if contract.method is not Method.APPEND_VERSION:
             return replace(target, has_pointers=has_pointers)
         make_view(self._session, contract, target, where, has_pointers=has_pointers)
@@ -211,14 +212,11 @@ class DuckDBLedger:
     def restored(self, contract: Contract, target: Target, labels: tuple[str, ...]) -> Mapping[str, RestoredSlice]:
         """Return which of the slices were restored, and neither written nor found equal since."""
         with self._session.translated(contract, "the ledger"):
-            if not labels or not self._knows_restores(contract, target):
-                return {}
             where = ledger.place(target.catalog, contract.ledger.schema)
-            return ledger.restored(self._session, where, target.resolved, labels)
-
-    def _knows_restores(self, contract: Contract, target: Target) -> bool:
-        """Whether there is a ledger, and one that is not older than restores are."""
-        return ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
+            try:
+                return ledger.restored(self._session, where, target.resolved, labels)
+            except (duckdb.CatalogException, duckdb.BinderException):
+                return {}  # there is no ledger, or one that is older than restores are
 
     def versions(self, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
         """Return the versions in the table, by slice and then by age; none where the ledger knows of none."""
@@ -251,7 +249,8 @@ class DuckDBLedger:
         """Return each time that slices of a run were written, from that run on, the latest first."""
         with self._session.translated(contract, "the ledger"):
             where = ledger.place(target.catalog, contract.ledger.schema)
-            return ledger.writes_since(self._session, where, target.resolved, run_id, labels)
+            knows = self._knows_restores(contract, target)
+            return ledger.writes_since(self._session, where, target.resolved, run_id, labels, knows_restores=knows)
 
     def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
         """Return the tables and columns of a schema."""
