@@ -1,4 +1,7 @@
-"""Tell a story with real commands: each is shown as it would be typed, then run; a failure ends the story."""
+"""Tell a story with real commands: each is shown as it would be typed, then run.
+
+One that does not end with the exit code it should ends the story.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ def shown(word: str | Path) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def command(*words: str | Path, output: Path | None = None) -> None:
-    """Show a command and run it; with `output`, its standard output becomes that file. A failure ends the story."""
+def command(*words: str | Path, output: Path | None = None, code: int = 0) -> None:
+    """Show a command and run it; with `output`, its standard output becomes that file."""
     typed = shlex.join(map(shown, words))
     if output is None:
         print(f"$ {typed}", flush=True)
@@ -35,7 +38,7 @@ def command(*words: str | Path, output: Path | None = None) -> None:
         print(f"$ {typed} > {shown(output)}", flush=True)
         with output.open("w", encoding="utf-8") as file:
             ended = subprocess.run(words, check=False, stdout=file)
-    if ended.returncode != 0:
+    if ended.returncode != code:
         sys.exit(f"the story ends here: that command ended with {ended.returncode}")
 
 

@@ -30,6 +30,8 @@ def tell(directory: Path) -> None:
 
     say("Later: nine flights were wrong. A day, a carrier, an airport; one was cancelled, one never planned.")
     module("flights.correct", "--into", directory)
+    say("Which days are not what the facts say? Exit code 1 says that there are some.")
+    command(*reslice, "status", "daily_flights", "2013", code=1)
     say("What would running the year again do?")
     command(*reslice, "plan", "daily_flights", "2013")
     say("Run it: only the days that differ are written, all of them in one commit.")
@@ -38,6 +40,14 @@ def tell(directory: Path) -> None:
     command(*reslice, "verify", "daily_flights", "2013")
     say("The plain Python again, with the corrections.")
     compare(directory, "after.csv", "--corrected")
+
+    say("And back: the rows that the last publish, r-0003, replaced.")
+    command(*reslice, "restore", "r-0003", "--yes", "--reason", "to see that it can be done")
+    module("compare", directory / "flights.duckdb", "daily_flights", directory / "before.csv")
+    say("A run that would undo a restore wants consent. With it, the corrections are in the table again.")
+    command(*reslice, "run", "daily_flights", "2013", code=3)
+    command(*reslice, "run", "daily_flights", "2013", "--allow", "restored", "--reason", "seen")
+    module("compare", directory / "flights.duckdb", "daily_flights", directory / "after.csv")
 
 
 def main() -> None:

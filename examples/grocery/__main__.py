@@ -15,11 +15,11 @@ TARGETS = ("hourly_store_sales", "daily_store_sales", "monthly_store_sales")
 HOUR_EMPTIED = "2017-11-05T01:00-04:00"
 
 
-def compare(directory: Path, *options: str) -> None:
+def compare(directory: Path, name: str, *options: str) -> None:
     """Compute every target again in plain Python, and compare each row."""
-    module("grocery.independent", "--into", directory, *options)
+    module("grocery.independent", "--into", directory / name, *options)
     for target in TARGETS:
-        module("compare", directory / "grocery.duckdb", target, directory / f"{target}.csv")
+        module("compare", directory / "grocery.duckdb", target, directory / name / f"{target}.csv")
 
 
 def tell(directory: Path) -> None:
@@ -31,10 +31,13 @@ def tell(directory: Path) -> None:
     for target in TARGETS:
         command(*reslice, "run", target, "2017")
     say("Is that right? The same figures in plain Python, from the same Parquet rows.")
-    compare(directory)
+    compare(directory, "before")
 
     say("Later: eleven baskets were wrong. Nine move in time, also across both clock changes; two change amount.")
     module("grocery.correct", "--into", directory)
+    say("Which slices are not what the facts say? Exit code 1 says that there are some.")
+    for target in TARGETS:
+        command(*reslice, "status", target, "2017", code=1)
     say("What would running the year again do?")
     command(*reslice, "plan", "daily_store_sales", "2017")
     say("Run it: only the slices that differ are written. An hour loses its only sale, and that needs consent.")
@@ -49,7 +52,11 @@ def tell(directory: Path) -> None:
     for target in TARGETS:
         command(*reslice, "verify", target, "2017")
     say("The plain Python again, with the corrections.")
-    compare(directory, "--corrected")
+    compare(directory, "after", "--corrected")
+    say("And back, for the hours: the rows that their last publish, r-0004, replaced.")
+    command(*reslice, "restore", "r-0004", "--yes", "--reason", "to see that it can be done")
+    hours = directory / "before" / "hourly_store_sales.csv"
+    module("compare", directory / "grocery.duckdb", "hourly_store_sales", hours)
 
 
 def main() -> None:

@@ -139,6 +139,7 @@ def store_sales(lines: Iterable[Line]) -> dict[str, dict[Key, Sales]]:
 
 def write(directory: Path, sales: dict[str, dict[Key, Sales]]) -> None:
     """Write one CSV for each target, named after it."""
+    directory.mkdir(parents=True, exist_ok=True)
     for target, header in HEADERS.items():
         with (directory / f"{target}.csv").open("w", encoding="utf-8", newline="") as text:
             writer = csv.writer(text)

@@ -35,6 +35,8 @@ def tell(directory: Path, scale: str) -> None:
 
     say("Later: ten lines were wrong. Two left in another month, one was never ordered, one arrived late.")
     module("lineitem.correct", "--into", directory)
+    say("Which days are not what the facts say? Exit code 1 says that there are some.")
+    command(*reslice, "status", "daily_shipments", YEARS, code=1)
     say("What would running it again do?")
     command(*reslice, "plan", "daily_shipments", YEARS)
     say("Run it: only the days that differ are written, all of them in one commit.")
@@ -43,6 +45,9 @@ def tell(directory: Path, scale: str) -> None:
     command(*reslice, "verify", "daily_shipments", YEARS)
     say("The plain Python again, with the corrections.")
     compare(directory, "after.csv", "--corrected")
+    say("And back: the rows that the last publish, r-0003, replaced.")
+    command(*reslice, "restore", "r-0003", "--yes", "--reason", "to see that it can be done")
+    module("compare", directory / "lineitem.duckdb", "daily_shipments", directory / "before.csv")
 
 
 def main() -> None:

@@ -46,6 +46,12 @@ def moved(before: dict[Any, set[int]], after: dict[Any, set[int]]) -> set[Any]:
     return {value for value in before.keys() | after.keys() if before.get(value) != after.get(value)}
 
 
+def not_equal(project: Path, *words: str) -> set[str]:
+    """Return the slices that status finds to be other than the source; there have to be some."""
+    found = reslice(project, "status", *words, code=1)
+    return {each["slice"] for each in found["slices"] if each["state"] != "equal"}
+
+
 def as_text(file: Path) -> list[tuple[str, ...]]:
     """Return the rows of a CSV below its header."""
     with file.open(encoding="utf-8", newline="") as text:

@@ -14,7 +14,7 @@ import pytest
 from examples.flights import correct, independent, load
 from examples.flights.independent import Flights, Key
 
-from tests.docs.example_project import moved, places, query, reslice
+from tests.docs.example_project import moved, not_equal, places, query, reslice
 
 TARGET = "daily_flights"
 
@@ -86,6 +86,7 @@ def test_the_target_follows_the_corrections_and_only_differing_days_are_written(
         "removed": len(before.keys() - after.keys()),
         "unchanged": sum(after[key] == before[key] for key in after.keys() & before.keys()),
     }
+    assert not_equal(tmp_path, TARGET, "2013") == {day.isoformat() for day in differing}
     assert reslice(tmp_path, "plan", TARGET, "2013")["diff"] == diff
     assert flights_of(tmp_path) == before
     healed = reslice(tmp_path, "run", TARGET, "2013")
@@ -94,6 +95,16 @@ def test_the_target_follows_the_corrections_and_only_differing_days_are_written(
     assert moved(first_places, places_of(tmp_path)) == differing
     verified = reslice(tmp_path, "verify", TARGET, "2013")
     assert (verified["repeatable"], verified["equals_source"]) == (True, True)
+
+    restored = reslice(tmp_path, "restore", healed["run"], "--yes")
+    assert (restored["outcome"], restored["slice"]["count"]) == ("restored", len(differing))
+    assert flights_of(tmp_path) == before
+    stopped = reslice(tmp_path, "run", TARGET, "2013", code=3)
+    assert stopped["error"]["kind"] == "restored"
+    assert flights_of(tmp_path) == before
+    reslice(tmp_path, "run", TARGET, "2013", "--allow", "restored", "--reason", "seen")
+    assert flights_of(tmp_path) == after
+    assert reslice(tmp_path, "status", TARGET, "2013")["equals_source"] is True
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from examples.grocery import correct, independent, load
 from examples.grocery.__main__ import HOUR_EMPTIED
 from examples.grocery.independent import Key, Sales
 
-from tests.docs.example_project import query, reslice
+from tests.docs.example_project import not_equal, query, reslice
 
 HOURLY, DAILY, MONTHLY = "hourly_store_sales", "daily_store_sales", "monthly_store_sales"
 
@@ -66,6 +66,13 @@ RANGES = {
 
 def range_of(target: str, whole_year: bool) -> str:
     return "2017" if whole_year else RANGES[target]
+
+
+def named(target: str, moment: date) -> str:
+    """Return how a slice is named: a month by its number, an hour on New York's clock with its offset."""
+    if isinstance(moment, datetime):
+        return moment.astimezone(independent.STORES_ZONE).isoformat(timespec="minutes")
+    return f"{moment:%Y-%m}" if target == MONTHLY else moment.isoformat()
 
 
 def sales_of(project: Path, target: str) -> dict[Key, Sales]:
@@ -131,8 +138,12 @@ def test_the_targets_follow_the_corrections_and_only_differing_slices_are_writte
     for target, run in runs.items():
         differing = {moment for moment in DIFFERING[target] if whole_year or moment.month != 7}
         assert differing_between(before[target], after[target]) == differing
-        second_run(tmp_path, target, range_of(target, whole_year), (before[target], after[target]))
+        words = (target, range_of(target, whole_year))
+        assert not_equal(tmp_path, *words) == {named(target, moment) for moment in differing}
+        healed = second_run(tmp_path, *words, (before[target], after[target]))
         assert_written(tmp_path, target, run, differing, {moment for moment, _ in after[target]})
+        reslice(tmp_path, "restore", healed, "--yes")
+        assert sales_of(tmp_path, target) == before[target]
 
 
 def first_run(project: Path, target: str, words: str, before: dict[Key, Sales]) -> str:
@@ -144,8 +155,8 @@ def first_run(project: Path, target: str, words: str, before: dict[Key, Sales]) 
     return run
 
 
-def second_run(project: Path, target: str, words: str, sales: tuple[dict[Key, Sales], dict[Key, Sales]]) -> None:
-    """Plan, backfill again, run once more, and verify."""
+def second_run(project: Path, target: str, words: str, sales: tuple[dict[Key, Sales], dict[Key, Sales]]) -> str:
+    """Plan, backfill again, run once more, and verify; return the run that published."""
     before, after = sales
     plan = reslice(project, "plan", target, words)
     assert (plan["outcome"], plan["diff"]) == ("planned", counts(before, after))
@@ -158,6 +169,8 @@ def second_run(project: Path, target: str, words: str, sales: tuple[dict[Key, Sa
     assert (again["outcome"], again["target_changed"]) == ("unchanged", False)
     verified = reslice(project, "verify", target, words)
     assert (verified["repeatable"], verified["equals_source"]) == (True, True)
+    run: str = healed["run"]
+    return run
 
 
 def assert_written(project: Path, target: str, first_run: str, differing: set[Any], left: set[Any]) -> None:

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from docs.build import ROOT
 from examples.lineitem import correct, independent, load
 from examples.lineitem.__main__ import GENERATOR, READY, YEARS
 from examples.lineitem.independent import Key, Shipments
 
-from tests.docs.example_project import absent, as_text, query, reslice
+from tests.docs.example_project import absent, as_text, not_equal, query, reslice
 
 TARGET = "daily_shipments"
 DAYS_IN_YEARS = 2557
+ROOT = Path(__file__).parents[2]
 
 # Read off corrections.json by hand, with the ship dates that every scale factor gives these lines: the days on which a
 # figure moves. Order 6 gets another remark, so its day is not among them.
@@ -71,6 +71,7 @@ def test_the_target_follows_the_corrections_and_only_differing_days_are_written(
     assert reslice(project, "run", TARGET, YEARS)["outcome"] == "unchanged"
 
     assert len(correct.correct(project)) == 10
+    assert not_equal(project, TARGET, YEARS) == {day.isoformat() for day in differing}
     plan = reslice(project, "plan", TARGET, YEARS)
     for measure in ("quantity", "base_price", "disc_price", "charge"):
         assert plan["totals"][measure] == {"before": total(before, measure), "after": total(after, measure)}, measure
@@ -82,6 +83,8 @@ def test_the_target_follows_the_corrections_and_only_differing_days_are_written(
     verified = reslice(project, "verify", TARGET, YEARS)
     assert (verified["repeatable"], verified["equals_source"]) == (True, True)
     assert correct.correct(project) == []
+    reslice(project, "restore", healed["run"], "--yes")
+    assert shipments_of(project) == before
 
 
 def test_a_price_is_exact_to_its_last_digit() -> None:
