@@ -20,6 +20,7 @@ from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.init_draft import Draft, Proposal
 from reslice.init_propose import propose
+from reslice.init_source import guess
 from reslice.init_text import source_text, target_lines
 from reslice.ranges import Scope
 from reslice.values import Column, Target
@@ -59,10 +60,7 @@ def from_table(engine: Engine, asked: Asked, table: str) -> Initiated:
     """
     target = found_table(engine, asked.name, table)
     proposal = propose(engine, target)
-    grain, measures = _split(proposal)
-    slice_of = (proposal.slice.column, proposal.slice.unit)
-    skeleton = sources.skeleton(target, grain, measures, slice_of, engine.survey.relations())
-    of_source = _of_skeleton(skeleton, target)
+    found = guess(engine, target, proposal, asked.name)
     head = [
         f"The SELECT that recomputes {asked.name}. :start and :end are the first and the last day of the range, both"
         " included; :start_instant and :end_instant are instants, and the second is not included."
@@ -72,16 +70,14 @@ def from_table(engine: Engine, asked: Asked, table: str) -> Initiated:
         name=asked.name,
         table=table.strip(),
         proposal=proposal,
-        source=source_text(skeleton.text, head, of_source),
+        source=source_text(found.text, head, found.unsure),
         source_name=name,
         range_text=_range(proposal),
         origin="a SELECT with :start and :end, both included",
-        unsure=(*of_source, *proposal.unsure),
+        unsure=(*found.unsure, *proposal.unsure),
     )
     if is_there:
         draft = replace(draft, source=(asked.file.parent / name).read_text("utf-8-sig"), unsure=proposal.unsure)
-    else:
-        draft = replace(draft, unsure=(*_unreadable(engine, draft, target, skeleton.table), *draft.unsure))
     return _written_down(asked, draft, target.resolved, is_there)
 
 
@@ -105,7 +101,7 @@ def from_job(engine: Engine, asked: Asked, job: Job, table: str | None) -> Initi
         range_text=found.range_text(proposal.slice) or _range(proposal),
         origin=f"drafted from {job.name}",
     )
-    unsure = [*_unreadable(engine, draft, target, draft.source_name), *dict.fromkeys(unsure)]
+    unsure = [*_unreadable(engine, draft, target), *dict.fromkeys(unsure)]
     head = [f"The SELECT that recomputes {asked.name}, drafted by reslice init from {job.name}."]
     whole = source_text(text, head, unsure)
     return _written_down(
@@ -139,31 +135,9 @@ def found_table(engine: Engine, name: str, table: str) -> Target:
     return target
 
 
-def _split(proposal: Proposal) -> tuple[list[str], list[str]]:
-    return [column.name for column in proposal.grain], [measure.name for measure in proposal.measures]
-
-
-def _of_skeleton(skeleton: sources.Skeleton, target: Target) -> list[str]:
-    """Say what is not known of the source."""
-    if skeleton.table is None:
-        name = f"source_of_{target.table}"
-        return [
-            f"source: no table of the database looks like the one that {target.table} is computed from; {name} stands"
-            " in its place, and a plan stops there until you name the real one"
-        ]
-    doubts = [f"source: {skeleton.table} is a guess from the names of its columns; read every expression"]
-    if skeleton.others:
-        doubts[0] += f"; {', '.join(skeleton.others)} would fit as well"
-    if skeleton.unknown:
-        doubts.append(
-            f"source: how {', '.join(skeleton.unknown)} is computed is not known; it is NULL until you write it"
-        )
-    return doubts
-
-
-def _unreadable(engine: Engine, draft: Draft, target: Target | None, read: str | None) -> list[str]:
+def _unreadable(engine: Engine, draft: Draft, target: Target | None) -> list[str]:
     """Say what the database minds in a source that should be whole, and where its columns are not the table's."""
-    if target is None or read is None:
+    if target is None:
         return []
     contract = draft.contract()
     try:

@@ -141,6 +141,7 @@ class Drafted:
         if is_plain and self.outputs:
             for each in self.outputs:
                 if each.name.lower() not in names and each.node is not None:
+                    _no_longer_grouped(tree, each.node.unalias())
                     each.node.pop()
             tree.set("order", None)
             return tree
@@ -206,8 +207,29 @@ def drafted(engine: Engine, job: Job, target: Target | None) -> Drafted:
         outputs = query.outputs()
     found = grain(query, outputs)
     unsure += [*found.unsure, *_disagreement(found, job, chosen)]
+    unsure += _not_in(target, outputs)
     names = (*dict.fromkeys([*clocks, *job.clocks]),)
     return Drafted(engine, job, target, query, outputs, found, chosen, conditions, names, unsure)
+
+
+def _no_longer_grouped(tree: exp.Expr, value: exp.Expr) -> None:
+    """Take an expression that is no column any more out of GROUP BY."""
+    group = tree.args.get("group")
+    if group is not None and value in group.expressions:
+        group.set("expressions", [item for item in group.expressions if item != value])
+
+
+def _not_in(target: Target | None, outputs: Sequence[Output]) -> list[str]:
+    """Say which columns the job writes that the live table lacks."""
+    if target is None:
+        return []
+    known = {column.name.lower() for column in target.columns}
+    lacking = [each.name for each in outputs if each.name.lower() not in known]
+    return (
+        [f"columns: the job writes {', '.join(lacking)}, which {target.table} does not have; left out"]
+        if lacking
+        else []
+    )
 
 
 def _is_run_id(output: Output) -> bool:

@@ -33,6 +33,7 @@ _NAMED_UNITS = {
     "tostartofquarter": Unit.QUARTER,
     "tomonday": Unit.WEEK,
 }
+_LENGTHS = (Unit.HOUR, Unit.DAY, Unit.WEEK, Unit.MONTH, Unit.QUARTER)
 _TRUNCATIONS = (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc)
 _DAYS = (exp.Date, exp.TsOrDsToDate, exp.TimestampFromParts)
 
@@ -262,17 +263,19 @@ def _qualified(select: exp.Select, outputs: Sequence[Output]) -> tuple[str, ...]
 
 
 def unit_of(value: exp.Expr) -> Unit | None:
-    """Return the unit that an expression cuts a time to; None when it cuts none."""
-    for each in value.walk():
-        if isinstance(each, _TRUNCATIONS):
-            unit = each.args.get("unit")
-            text = unit.sql() if isinstance(unit, exp.WeekStart) else unit.name if unit is not None else ""
-            return _UNITS.get(text.upper())
-        if isinstance(each, exp.Anonymous) and str(each.this).lower() in _NAMED_UNITS:
-            return _NAMED_UNITS[str(each.this).lower()]
-        if is_day(each):
-            return Unit.DAY
-    return None
+    """Return the longest unit that an expression cuts a time to; None when it cuts none."""
+    units = [unit for each in value.walk() for unit in [_cut(each)] if unit is not None]
+    return max(units, key=_LENGTHS.index) if units else None
+
+
+def _cut(part: exp.Expr) -> Unit | None:
+    if isinstance(part, _TRUNCATIONS):
+        unit = part.args.get("unit")
+        text = unit.sql() if isinstance(unit, exp.WeekStart) else unit.name if unit is not None else ""
+        return _UNITS.get(text.upper())
+    if isinstance(part, exp.Anonymous):
+        return _NAMED_UNITS.get(str(part.this).lower())
+    return Unit.DAY if is_day(part) else None
 
 
 def is_day(value: exp.Expr) -> bool:

@@ -45,7 +45,7 @@ class Script:
 
 def dialects() -> list[str]:
     """Return the names of the dialects that can be read."""
-    return sorted(name for name in sqlglot.Dialects.__members__.values() if name)
+    return sorted(str(each.value) for each in sqlglot.Dialects if each.value)
 
 
 def check_dialect(name: str) -> str:

@@ -114,7 +114,9 @@ def _by_rows(
     others = [each.name for each in columns if each.name not in telling and _could_tell(each)][:_COLUMNS_COMPARED]
     sets = [telling, *([*telling, name] for name in others)]
     found = survey.count_keys(target, slice_of.column, sets)
-    why = f"no key is declared; no two of {counted(found.rows, 'row')} agree in it"
+    why = f"no key is declared; no two of {found.rows} rows agree in it"
+    if found.rows < 2:
+        why = "no key is declared, and one row tells nothing"
     if found.keys[0] == found.rows:
         return _without_attributes(survey, target, slice_of, telling, columns, why)
     for name, keys in zip(others, found.keys[1:], strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 from reslice import moments
 from reslice.contract import SliceColumn, Unit
@@ -14,6 +14,7 @@ from reslice.values import Column, Family
 
 _TYPED = (Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ)
 _COARSE = (Unit.QUARTER, Unit.MONTH, Unit.WEEK)
+_HOURS_OF_DAYS = 20
 _VALUES_TO_TELL = 3
 """So many values have to begin a month before a month is believed: any one day may."""
 
@@ -73,6 +74,10 @@ def choose(column: Column, profile: Profile, unit: Unit | None = None, timezone:
     newest, oldest = (_label(text, column, declared) for text in (values.last, values.first))
     span = f"{oldest} to {newest}" if oldest != newest else newest
     why = f"{values.distinct} {'value' if values.distinct == 1 else 'values'}, {span}"
+    if found is Unit.HOUR and _is_sparse(values):
+        doubts.append(
+            "slice: values are hours, most of them a day or more apart; days of a zone? then say so: timezone"
+        )
     if zone != "UTC" and not timezone:
         doubts.append(f"slice: the values begin a {found} in {zone}, the zone of this session, and not in UTC")
     return SliceChoice(declared, why, newest, tuple(doubts))
@@ -108,6 +113,15 @@ def _year_doubt(unit: Unit, values: SliceValues) -> list[str]:
     if unit is not Unit.QUARTER or int(values.last[:4]) - int(values.first[:4]) + 1 != values.distinct:
         return []
     return ["slice: one value per year; there are no slices of a year, and a quarter will do"]
+
+
+def _is_sparse(values: SliceValues) -> bool:
+    """Whether hours lie so far apart that they are likely to be days, or longer, of another zone."""
+    try:
+        first, last = (datetime.fromisoformat(text) for text in (values.first, values.last))
+    except ValueError:
+        return False
+    return values.distinct > 1 and (last - first).total_seconds() / 3600 / (values.distinct - 1) >= _HOURS_OF_DAYS
 
 
 def _label(text: str, column: Column, declared: SliceColumn) -> str:

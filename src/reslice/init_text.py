@@ -34,7 +34,7 @@ def _character(character: str) -> str:
 def new_file(connection: str, draft: Draft) -> str:
     """Return a whole contract file with one target."""
     head = [
-        "# Drafted by reslice init. A comment says where a choice comes from; what was not sure begins with unsure.",
+        "# Drafted by reslice init. Comments say where a choice comes from; look at each that begins with unsure.",
         "version: 1",
         f"connection: {connection if _URL.fullmatch(connection) else scalar(connection)}",
         "targets:",

@@ -102,3 +102,162 @@ def test_a_draft_plans_and_runs_at_once(case: JobCase, folder: Path) -> None:
             "SELECT order_date::VARCHAR, * EXCLUDE order_date FROM daily_orders ORDER BY ALL"
         ).fetchall()
     assert rows == wanted
+
+
+def said(found: Initiated) -> str:
+    return "\n".join(found.unsure)
+
+
+def test_the_clock_becomes_a_stamp_and_leaves_the_source(folder: Path) -> None:
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        connection.execute("ALTER TABLE daily_orders ADD COLUMN written TIMESTAMPTZ")
+    found = drafted(
+        folder,
+        "INSERT INTO daily_orders SELECT order_date, channel, count(*) AS order_count,"
+        " sum(amount_cents) AS amount_cents, now() AS written FROM orders_fact"
+        " WHERE order_date = '{{ ds }}' GROUP BY 1, 2, 5",
+    )
+    contract = contract_file.load(folder / "reslice.yml").targets["daily_orders"]
+    assert [(stamp.column, str(stamp.value)) for stamp in contract.stamps] == [("written", "run_time")]
+    assert "now()" not in plain(contract.source.text).lower()
+    assert plain(contract.source.text).endswith("GROUP BY order_date, channel")
+    assert found.files_written
+
+
+def test_a_placeholder_that_is_no_bound_stops_a_plan(folder: Path) -> None:
+    found = drafted(
+        folder,
+        "INSERT INTO daily_orders SELECT order_date, channel, count(*) AS order_count,"
+        " sum(amount_cents) AS amount_cents FROM orders_fact WHERE order_date = '{{ ds }}'"
+        " AND status = '{{ params.status }}' GROUP BY 1, 2",
+    )
+    assert "{{ params.status }} is no bound of the range; replace_params_status stands in its place" in said(found)
+    with pytest.raises(reslice.Misused, match="replace_params_status"):
+        reslice.open(folder / "reslice.yml").target("daily_orders").plan("2026-01-01")
+
+
+def test_columns_are_held_to_the_live_table(folder: Path) -> None:
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        connection.execute("ALTER TABLE daily_orders ADD COLUMN refunds BIGINT")
+    found = drafted(
+        folder,
+        "INSERT INTO daily_orders (order_date, channel, order_count, amount_cents, visits)"
+        " SELECT order_date, channel, count(*), sum(amount_cents), 0 FROM orders_fact"
+        " WHERE order_date = '2026-01-01' GROUP BY 1, 2",
+    )
+    assert "source: it does not return refunds, which a replace would blank" in said(found)
+    assert "the job writes visits, which daily_orders does not have; left out" in said(found)
+
+
+def test_a_job_whose_table_is_not_there_is_drafted_alone(folder: Path) -> None:
+    found = drafted(
+        folder,
+        "CREATE TABLE monthly AS SELECT date_trunc('month', order_date) AS month, channel, count(*) AS orders,"
+        " sum(amount_cents) AS cents FROM orders_fact GROUP BY ALL",
+        name="monthly",
+    )
+    contract = contract_file.load(folder / "reslice.yml").targets["monthly"]
+    assert [column.name for column in contract.grain] == ["month", "channel"]
+    assert (contract.slice.column, contract.slice.unit) == ("month", "month")
+    assert [(each.name, each.minimum) for each in contract.measures] == [("orders", 0), ("cents", None)]
+    assert "the database has no table monthly" in said(found)
+    with pytest.raises(reslice.Refused, match="target_missing"):
+        reslice.open(folder / "reslice.yml").target("monthly").plan("2026-01")
+
+
+def test_a_zone_and_a_unit_are_read_from_the_expression(folder: Path) -> None:
+    drafted(
+        folder,
+        "CREATE TABLE weekly AS SELECT date_trunc('week', ordered_at AT TIME ZONE 'Europe/Amsterdam')::DATE AS week,"
+        " count(*) AS orders FROM orders_fact GROUP BY 1",
+        name="weekly",
+    )
+    contract = contract_file.load(folder / "reslice.yml").targets["weekly"]
+    assert (contract.slice.column, contract.slice.unit, contract.slice.timezone) == ("week", "week", "Europe/Amsterdam")
+    assert "ordered_at >= :start_instant AND ordered_at < :end_instant" in plain(contract.source.text)
+
+
+NO_WRITE = {
+    "a select alone": ("SELECT 1 AS a", "a SELECT alone is taken when --table says which table it fills"),
+    "values": ("INSERT INTO daily_orders VALUES ('2026-01-01', 'web', 1, 1)", "it holds INSERT"),
+    "an update": ("UPDATE daily_orders SET order_count = 1", "it holds UPDATE"),
+    "a view": ("CREATE VIEW v AS SELECT 1 AS a", "it holds CREATE"),
+    "nothing": ("-- nothing at all", "it holds no statement"),
+    "no sql": ("dear diary, today I", "it holds no statement"),
+    "two tables": (
+        "INSERT INTO a SELECT 1 AS x; INSERT INTO b SELECT 2 AS x",
+        "job.sql writes a, b",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_WRITE)
+def test_a_file_without_a_write_is_told_in_four_parts(case: str, folder: Path) -> None:
+    text, words = NO_WRITE[case]
+    with pytest.raises(reslice.Misused) as caught:
+        drafted(folder, text, name="t")
+    assert caught.value.kind == "nothing_to_draft" and caught.value.exit_code == 2
+    (failure,) = caught.value.failures
+    assert failure.asked and failure.next and caught.value.unchanged == "no file was written"
+    assert words in "\n".join(failure.found)
+    assert not (folder / "reslice.yml").exists() and not (folder / "sql").exists()
+
+
+def test_one_of_several_tables_is_chosen_by_name(folder: Path) -> None:
+    text = (
+        "INSERT INTO other SELECT 1 AS x; INSERT INTO daily_orders SELECT order_date, channel, count(*) AS order_count,"
+        " sum(amount_cents) AS amount_cents FROM orders_fact GROUP BY ALL"
+    )
+    assert drafted(folder, text).target == "daily_orders"
+
+
+def test_a_dialect_is_found_where_none_is_said(folder: Path) -> None:
+    found = drafted(
+        folder,
+        "MERGE INTO daily_orders t USING (SELECT order_date, channel, COUNT(*) AS order_count, SUM(amount_cents) AS"
+        " amount_cents FROM `orders_fact` WHERE order_date = @day GROUP BY order_date, channel) s"
+        " ON t.order_date = s.order_date AND t.channel = s.channel WHEN NOT MATCHED THEN INSERT ROW",
+    )
+    assert "dialect: it was read as bigquery, since it is not DuckDB's; name it with --dialect" in said(found)
+
+
+DAMAGED = {
+    "bigquery": (
+        "DATE_DIFF(CURRENT_DATE(), MIN(order_date), DAY) / 2, APPROX_COUNT_DISTINCT(status), MY_UDF(1)",
+        ("whole numbers divide", "boundaries crossed", "an estimate", "MY_UDF: not known", "is the time of the run"),
+    ),
+    "snowflake": (
+        "GREATEST(1, NULL), DATE_TRUNC('WEEK', MIN(order_date)), RANDOM()",
+        ("NULL among the values", "a week may begin on another day", "is another value each time"),
+    ),
+    "mysql": (
+        "DATE_FORMAT(MIN(order_date), '%Y'), CONCAT(MIN(status), NULL), ROUND(0.5)",
+        ("format letters differ", "NULL in a concatenation", "halves may be rounded", "takes 'a' and 'A' for equal"),
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DAMAGED)
+def test_what_a_translation_may_damage_is_named(dialect: str, folder: Path) -> None:
+    expressions, told = DAMAGED[dialect]
+    columns = _named(expressions)
+    found = drafted(
+        folder,
+        f"CREATE TABLE t AS SELECT order_date, {columns} FROM orders_fact GROUP BY order_date",
+        dialect,
+        name="t",
+    )
+    for words in told:
+        assert words in said(found)
+
+
+def _named(expressions: str) -> str:
+    """Give each expression of a list a name; commas in brackets do not end one."""
+    parts, depth = [""], 0
+    for character in expressions:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return ", ".join(f"{part.strip()} AS c{place}" for place, part in enumerate(parts))

@@ -16,11 +16,23 @@ from reslice.values import Column, Family, Target
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _RESERVED = re.compile(
-    "all|and|any|as|asc|by|case|cast|check|column|constraint|create|cross|current_date|default|desc|distinct|do|else|end"
-    "|except|false|fetch|for|foreign|from|full|grant|group|having|in|inner|intersect|into|is|join|lateral|left|like"
-    "|limit|natural|not|null|offset|on|only|or|order|outer|primary|qualify|references|returning|right|select|some|table"
-    "|then|to|trailing|true|union|unique|using|values|when|where|window|with"
+    "all|analyse|analyze|and|anti|any|array|as|asc|asof|asymmetric|at|authorization|between|bigint|"
+    "binary|bit|boolean|both|by|case|cast|char|character|check|coalesce|collate|collation|column|"
+    "columns|concurrently|constraint|create|cross|current_date|current_timestamp|dec|decimal|default|"
+    "deferrable|desc|describe|distinct|do|else|end|except|exists|extract|false|fetch|float|for|foreign|"
+    "freeze|from|full|generated|glob|grant|group|grouping|grouping_id|having|ilike|in|initially|inner|"
+    "inout|int|integer|intersect|interval|into|is|isnull|join|lambda|lateral|leading|left|like|limit|"
+    "map|national|natural|nchar|none|not|notnull|null|nullif|numeric|offset|on|only|or|order|out|"
+    "outer|overlaps|overlay|pivot|pivot_longer|pivot_wider|placing|position|positional|precision|primary|"
+    "qualify|real|references|returning|right|row|select|semi|setof|show|similar|smallint|some|struct|"
+    "substring|summarize|symmetric|table|tablesample|then|time|timestamp|to|trailing|treat|trim|true|"
+    "try_cast|tuple|union|unique|unpack|unpivot|user|using|values|varchar|variadic|verbose|when|where|"
+    "window|with|xmlattributes|xmlconcat|xmlelement|xmlexists|xmlforest|xmlnamespaces|xmlparse|xmlpi|"
+    "xmlroot|xmlserialize|xmltable"
 )
+"""Words that some database does not take for a name without quotes."""
+
+_COUNTED = "count(*)"
 _COUNT = re.compile(r"(?:^|_)(?:count|cnt|counts|n|num|rows)(?:_|$)")
 _FOLDED = re.compile(
     r"^(?P<before>total|sum|avg|mean|min|max)_(?P<x>.+)$|^(?P<y>.+)_(?P<after>total|sum|avg|mean|min|max)$"
@@ -31,34 +43,34 @@ _INSTANTS = (Family.TIMESTAMP, Family.TIMESTAMPTZ)
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The text of a source and what it was made from; `table` is None where none fits. `unknown` are open measures."""
+    """The text of a source over one table. `unknown` are measures that nothing in the table's columns tells of."""
 
     text: str
-    table: str | None
+    table: str
     unknown: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
 
 
-def skeleton(
+def candidates(
     target: Target,
     grain: Sequence[str],
     measures: Sequence[str],
     slice_of: tuple[str, Unit],
     relations: Sequence[Target],
-) -> Skeleton:
-    """Return the first text of a source for a table; `slice_of` is its slice column and unit."""
+) -> list[Skeleton]:
+    """Return a source over each table that the target may be computed from, those that tell most of it first."""
     found = [
         candidate
         for each in relations
         if each.resolved != target.resolved
         for candidate in _candidate(target, grain, measures, slice_of, each)
     ]
-    if not found:
-        return Skeleton(_placeholder(target, grain, measures, slice_of[0]), None)
-    best = max(found, key=lambda each: len(each.known))
-    others = tuple(each.name for each in found if each is not best and len(each.known) == len(best.known))
-    unknown = tuple(name for name in measures if name not in best.known)
-    return Skeleton(_text(target, grain, measures, best), best.name, unknown, others)
+    found.sort(key=lambda each: -len(each.known))
+    return [
+        Skeleton(
+            _text(target, grain, measures, each), each.name, tuple(name for name in measures if name not in each.known)
+        )
+        for each in found
+    ]
 
 
 def identifier(name: str) -> str:
@@ -88,7 +100,8 @@ def _candidate(
         return  # a copy of the target, or a table made from it
     day = _day_column(slice_column, relation, columns)
     known = {name: text for name in measures for text in _aggregate(target.column(name), columns)}
-    if day is None or not known:
+    is_alike = len(grain) > 1 or any(text != _COUNTED for text in known.values())
+    if day is None or not known or not is_alike:
         return
     name = identifier(relation.table)
     name = name if relation.schema in ("main", "public") else f"{identifier(relation.schema)}.{name}"
@@ -136,7 +149,7 @@ def _aggregate(measure: Column, columns: dict[str, Column]) -> Iterator[str]:
             yield f"{_FOLDS.get(word, word)}({identifier(inner.name)})"
             return
     if measure.family is Family.INTEGER and _COUNT.search(name):
-        yield "count(*)"
+        yield _COUNTED
 
 
 def _text(target: Target, grain: Sequence[str], measures: Sequence[str], candidate: _Candidate) -> str:
@@ -152,7 +165,12 @@ def _text(target: Target, grain: Sequence[str], measures: Sequence[str], candida
     return _select(lines, candidate.name, candidate.condition, len(grain))
 
 
-def _placeholder(target: Target, grain: Sequence[str], measures: Sequence[str], slice_column: str) -> str:
+def placeholder_name(target: Target) -> str:
+    """Return the name that stands for the table that has to be named first."""
+    return f"source_of_{target.table}"
+
+
+def placeholder(target: Target, grain: Sequence[str], measures: Sequence[str], slice_column: str) -> str:
     """Return a SELECT of the right names and types over a relation that has to be named first."""
     lines = [f"CAST({identifier(name)} AS {target.column(name).type}) AS {identifier(name)}" for name in grain]
     for name in measures:
@@ -160,7 +178,7 @@ def _placeholder(target: Target, grain: Sequence[str], measures: Sequence[str], 
         fold = "sum" if column.family.is_number else "max"
         lines.append(f"CAST({fold}({identifier(name)}) AS {column.type}) AS {identifier(name)}")
     condition = f"{identifier(slice_column)} BETWEEN :start AND :end"
-    return _select(lines, identifier(f"source_of_{target.table}"), condition, len(grain))
+    return _select(lines, identifier(placeholder_name(target)), condition, len(grain))
 
 
 def _select(lines: Sequence[str], relation: str, condition: str, grouped: int) -> str:

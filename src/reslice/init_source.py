@@ -1,0 +1,91 @@
+"""The source for a table of which nothing but itself is known: over the table it seems to come from, or over none.
+
+A guess by names is held against the rows: one slice is computed with it and compared, as a plan does. One that meets
+no group of the target is no guess worth writing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reslice.contract import Contract
+from reslice.engines import sources
+from reslice.engines.base import Engine
+from reslice.engines.sources import Skeleton
+from reslice.errors import ResliceError
+from reslice.init_draft import Draft, Proposal
+from reslice.layout import counted
+from reslice.ranges import Scope
+from reslice.run import Options, plan
+from reslice.values import Counts, Target
+
+_TRIED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The text of a source and what is not sure about it; `table` is None where none was found."""
+
+    text: str
+    table: str | None
+    unsure: tuple[str, ...]
+
+
+def guess(engine: Engine, target: Target, proposal: Proposal, name: str) -> Guess:
+    """Return the source that computes the newest slice best, or one that says which table is missing."""
+    grain = [column.name for column in proposal.grain]
+    measures = [measure.name for measure in proposal.measures]
+    slice_of = (proposal.slice.column, proposal.slice.unit)
+    tried: list[tuple[int, Skeleton, Counts | None]] = []
+    for skeleton in sources.candidates(target, grain, measures, slice_of, engine.survey.relations())[:_TRIED]:
+        found = _compared(engine, proposal, name, target, skeleton) if proposal.newest else None
+        if found is not None and found.unchanged + found.changed:
+            tried.append((found.unchanged, skeleton, found))
+        elif not proposal.newest:
+            tried.append((0, skeleton, None))
+    if not tried:
+        missing = sources.placeholder_name(target)
+        doubt = (
+            f"source: which table {target.table} is computed from is not known; {missing} stands in its place, and a"
+            " plan stops there until you name the real one"
+        )
+        return Guess(sources.placeholder(target, grain, measures, proposal.slice.column), None, (doubt,))
+    _, best, counts = max(tried, key=lambda each: each[0])
+    return Guess(best.text, best.table, tuple(_doubts(best, counts, proposal)))
+
+
+def _compared(engine: Engine, proposal: Proposal, name: str, target: Target, skeleton: Skeleton) -> Counts | None:
+    """Return how the newest slice of the target stands to what a source computes; None when it cannot be compared."""
+    draft = Draft(name, _quoted(target), proposal, skeleton.text, "the guess", proposal.newest, "")
+    try:
+        scope = Scope.parse(proposal.newest, proposal.slice)
+        found = plan(engine, _lenient(draft.contract()), scope, Options(), lambda _step: None)
+    except ResliceError:
+        return None
+    return found.diff.counts if found.diff is not None else None
+
+
+def _lenient(contract: Contract) -> Contract:
+    """Return the contract with measures that may be anything: what is not known yet is NULL."""
+    measures = tuple(replace(each, minimum=None, nulls_allowed=True) for each in contract.measures)
+    return replace(contract, measures=measures)
+
+
+def _quoted(target: Target) -> str:
+    return ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in (target.catalog, target.schema, target.table))
+
+
+def _doubts(best: Skeleton, counts: Counts | None, proposal: Proposal) -> list[str]:
+    """Say that it is a guess, and how far the rows bear it out."""
+    text = f"source: {best.table} is a guess from the names of its columns"
+    if counts is None:
+        doubts = [f"{text}, and no row bears it out; read every expression"]
+    else:
+        groups = counts.unchanged + counts.changed + counts.removed
+        all_same = counts.unchanged == groups and not counts.added
+        verdict = "which bears it out" if all_same else "so read every expression"
+        same = f"{counts.unchanged} of {counted(groups, 'group')} as the table has {'it' if groups == 1 else 'them'}"
+        doubts = [f"{text}; for {proposal.newest} it gives {same}, {verdict}"]
+    if best.unknown:
+        doubts.append(f"source: how {', '.join(best.unknown)} is computed is not known; it is NULL until you write it")
+    return doubts
