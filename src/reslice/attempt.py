@@ -6,7 +6,6 @@ written to the ledger and raised with what was known when it ended.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -109,17 +108,9 @@ def staged_and_compared(
     )
     on_step("comparing")
     diff = compare(engine, checked)
-    notes = (*progress.run.notes, *_elsewhere(contract, progress.run, diff))
     warned = (*progress.run.warnings, *warnings(checked, diff))
-    progress.run = replace(progress.run, diff=diff, warnings=warned, notes=notes)
+    progress.run = replace(progress.run, diff=diff, warnings=warned)
     return staged, diff
-
-
-def _elsewhere(contract: Contract, run: Run, diff: Diff) -> tuple[str, ...]:
-    """Say that other slices may differ as well, where the contract cannot name those that corrections touch."""
-    if contract.affected is not None or run.command == "status" or not diff.differing:
-        return ()
-    return (f"slices outside this range are not looked at: reslice status {shlex.quote(contract.name)} compares them",)
 
 
 def unchanged(engine: Engine, staged: Staged, opened: Opened, run: Run) -> Run:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass, replace
 
@@ -80,6 +81,7 @@ def plan(engine: Engine, contract: Contract, scope: Scope, options: Options, on_
     return replace(
         progress.run,
         guards=guards,
+        notes=(*progress.run.notes, *_elsewhere(contract, diff)),
         sql=engine.publish_statements(staged, written, diff),
         seconds=time.monotonic() - began,
     )
@@ -119,7 +121,15 @@ def _run(
         return unchanged(engine, staged, opened, progress.run)
     approved = approve(contract, diff, guards, opened.id, rewrite=options.rewrite)
     job = Job(engine, staged, approved, opened, on_step)
-    return publish_each(job, progress.run) if options.per_slice else publish_whole(job, progress.run)
+    done = publish_each(job, progress.run) if options.per_slice else publish_whole(job, progress.run)
+    return replace(done, notes=(*done.notes, *_elsewhere(contract, diff)))
+
+
+def _elsewhere(contract: Contract, diff: Diff) -> tuple[str, ...]:
+    """Say that other slices may differ as well, where the contract cannot name those that corrections touch."""
+    if contract.affected is not None or not diff.differing:
+        return ()
+    return (f"slices outside this range are not looked at: reslice status {shlex.quote(contract.name)} compares them",)
 
 
 def _judged(

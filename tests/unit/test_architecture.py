@@ -19,6 +19,7 @@ LAYERS = [
         "cli_bug",
         "cli_commands",
         "cli_look",
+        "cli_doctor",
         "cli_restore",
         "cli_status",
         "cli_versions",
@@ -36,6 +37,7 @@ LAYERS = [
         "report_json",
         "report_ledger",
         "report_status",
+        "report_doctor",
         "report_versions",
         "next_command",
         "layout",
@@ -80,7 +82,6 @@ EXCEPTIONS = {
     # what crosses a size, and why
     "values.py": "every value of the steps, so that one page shows what a run is made of",
     "target_handle.py:run": "the options of the command, one keyword each",
-    "run.py:_run": "the steps of a run and what each takes",
     "restore.py:_staged": "the steps of a restore and what each takes",
 }
 
