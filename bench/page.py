@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from bench import ledger_page
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 RESULTS = Path(__file__).parent / "results"
@@ -218,11 +220,17 @@ def write(result: Result) -> str:
     RESULTS.mkdir(exist_ok=True)
     kept = RESULTS / f"{result.rows}.json"
     kept.write_text(json.dumps(asdict(result), indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    results = [read(path) for path in RESULTS.glob("*.json")]
+    write_page()
+    return section(result)
+
+
+def write_page() -> None:
+    """Write the page from every result that was kept."""
+    results = [read(path) for path in RESULTS.glob("[0-9]*.json")]
     sections = [section(each) for each in sorted(results, key=lambda each: each.rows)]
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text("\n\n".join([INTRODUCTION.strip(), *sections]) + "\n", encoding="utf-8")
-    return section(result)
+    pieces = [INTRODUCTION.strip(), *sections, *ledger_page.kept_sections()]
+    PAGE.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Result:

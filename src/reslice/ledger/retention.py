@@ -1,7 +1,8 @@
 """What the ledger lets go of: kept rows and groups of runs that are older than `ledger.keep_days`.
 
 The last published run of a slice keeps all it has, however old it is, so that there is a way back to what was before
-it; `runs`, `run_slices` and `fences` keep every row. All of one pruning is in one transaction of the caller.
+it, and so does the run that it restored. `runs`, `run_slices` and `fences` keep every row. All of one pruning is in one
+transaction of the caller.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ WHERE EXISTS (SELECT 1 FROM {where}.runs WHERE table_name = $table_name AND fini
 #
 # Which run published a slice last is asked of three things that count up, and the answer to each is spared: per-slice
 # runs can overlap, and a clock can be set back. Slices are the same when their label, unit and target are, so that a
-# contract that changes any of them lets go of less. A run that is spared for one slice is spared whole.
+# contract that changes any of them lets go of less. A run that is spared for one slice is spared whole, and with a
+# restore the run whose rows it put back, so that to restore it again is to find nothing to do.
 _OLD_RUNS = """
 WITH ours AS (
     SELECT
-        id, number, target, unit, publish_order, finished_at, pruned_at,
+        id, number, target, unit, publish_order, finished_at, pruned_at, restores,
         groups_added + groups_changed + groups_removed AS groups_moved,
         max(finished_at) FILTER (WHERE finished_at <= now()) OVER (ORDER BY number) AS finished_before
     FROM {where}.runs
@@ -55,12 +57,17 @@ newest AS (
     FROM published
     GROUP BY target, unit, slice
 ),
-spared AS (
+last AS (
     SELECT published.id
     FROM published JOIN newest USING (target, unit, slice)
     WHERE published.number = newest.number
         OR published.publish_order = newest.publish_order
         OR published.published_at = newest.published_at
+),
+spared AS (
+    SELECT id FROM last
+    UNION ALL
+    SELECT restores FROM ours WHERE id IN (SELECT id FROM last) AND restores IS NOT NULL
 )
 SELECT id
 FROM ours
