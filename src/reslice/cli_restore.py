@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +12,10 @@ from reslice.cli_page import check_page, page_option, with_page
 from reslice.cli_run import answer, wait_time
 from reslice.cli_session import Session
 from reslice.errors import Failure, Stopped
+from reslice.layout import counted, fitted
+
+if TYPE_CHECKING:
+    from reslice.values import Run
 
 
 @click.command(
@@ -47,6 +50,7 @@ def restore(session: Session, /, **given: Any) -> int:
     project, named = session.open(), {"run": given["run"], "range": given["range"]}
     if not given["yes"]:
         planned = session.work(project, lambda on_step: project.plan_restore(**named, on_step=on_step), is_last=False)
+        named["run"] = planned.restores  # what was shown is what is done: `last` may be another run by then
         if planned.diff is not None and planned.diff.differing:
             _ask(session, planned, given)
     options = {"reason": given["reason"], "wait": wait_time(given["wait"]), "on_opened": session.learn}
@@ -59,23 +63,32 @@ def restore(session: Session, /, **given: Any) -> int:
     return answer(session, found, given)
 
 
-def _ask(session: Session, planned: Any, given: dict[str, Any]) -> None:
+def _ask(session: Session, planned: Run, given: dict[str, Any]) -> None:
     """Show what would be put back, and go on only when a person says yes; Stopped[unconfirmed] otherwise."""
-    can_ask = not given["is_json"] and session.log is None and sys.stdin.isatty() and sys.stderr.isatty()
-    if can_ask:
-        from reslice.report import run_text
+    from reslice.next_command import next_command
+    from reslice.report import run_text
 
-        click.echo(run_text(planned, place=session.place), err=True)
+    if not given["is_json"] and session.log is None and sys.stdin.isatty() and sys.stderr.isatty():
+        click.echo(fitted(run_text(planned, place=session.place), sys.stderr.encoding), err=True)
         if click.confirm("\nPut these rows back?", err=True):
             return
-    words = [shlex.quote(each) for each in (planned.restores, given["range"]) if each is not None]
-    yes = " ".join(["reslice restore", *words, "--yes"])
-    found = "no was answered" if can_ask else "there is no terminal to ask on, and no --yes"
-    failure = Failure(
-        "unconfirmed", "a person who has looked and says yes", (found,), f"reslice show {planned.restores} --diff"
-    )
-    stopped = Stopped(
-        f"restore {planned.restores}", [failure], unchanged=f"{planned.target} is as it was; nothing was written"
-    )
-    stopped.consent, stopped.run = yes, planned
+        found: tuple[str, ...] = ("no was answered",)
+    else:
+        found = ("there is no terminal to ask on, and no --yes", _would_do(planned))
+    asked = "a person who has looked and says yes"
+    failure = Failure("unconfirmed", asked, found, f"reslice show {planned.restores} --diff")
+    about = f"{planned.target}, restore {planned.restores}"
+    stopped = Stopped(about, [failure], unchanged=f"{planned.target} is as it was; nothing was written")
+    stopped.consent, stopped.run = next_command(planned), planned
     raise stopped
+
+
+def _would_do(planned: Run) -> str:
+    """Say in one line what a restore would do."""
+    from reslice.report import change_text, counts_text
+    from reslice.values import Total
+
+    assert planned.diff is not None, "what is asked about was compared"
+    diff = planned.diff
+    rows = change_text(Total(diff.base.rows, diff.staged.rows))
+    return f"{counted(len(diff.differing), 'slice')} would be put back: {counts_text(diff.counts)}; rows {rows}"

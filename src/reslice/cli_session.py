@@ -123,7 +123,7 @@ class Session:
         if log is not None:
             log.write(event, text, level=level)
         else:
-            emit(f"{event}: {escaped(text)}", sys.stderr)
+            emit(f"{event}: {placed(escaped(text), self.place)}", sys.stderr)
 
     def tell(self, run: Run) -> None:
         """Say what a run warns of and notes, each as a line of its own."""

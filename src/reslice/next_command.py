@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from reslice.commands import command
+from reslice.commands import command, restore_command
 from reslice.ranges import Range, Scope
 from reslice.values import Diff, Guard, Kind, LedgerRun, Outcome, Run, State
 
@@ -55,7 +55,7 @@ def _after_status(run: Run, diff: Diff) -> str:
 def _after_restore(run: Run) -> str:
     """Return the way to do it, or to see what is live now beside what the source says."""
     if run.outcome is Outcome.PLANNED:
-        return f"reslice restore {run.restores} {shlex.quote(run.scope.text)} --yes"
+        return restore_command(run.restores, run.scope, "--yes")
     return command("status", run.target, run.scope)
 
 

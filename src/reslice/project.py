@@ -25,6 +25,7 @@ from reslice.ranges import Range
 from reslice.values import LedgerRun, Run
 
 if TYPE_CHECKING:
+    from reslice.doctor import Diagnosis
     from reslice.engines.base import Engine
     from reslice.plan_file import PlanFile
     from reslice.target_handle import TargetHandle
@@ -99,11 +100,13 @@ class Project:
         self, run: str, range: str | Range | None = None, *, wait: timedelta | None = None, **options: Any
     ) -> Run:
         """Put back what a run replaced, of its slices in `range`; options as `TargetHandle.restore`."""
-        return self.target(self.show(run, wait=wait).target).restore(run, range, wait=wait, **options)
+        undone = self.show(run, wait=wait)  # named by its id from here on: `last` is another run a moment later
+        return self.target(undone.target).restore(undone.id, range, wait=wait, **options)
 
     def plan_restore(self, run: str, range: str | Range | None = None, *, on_step: OnStep | None = None) -> Run:
         """Return what a restore would change; nothing is written. What would refuse it is raised."""
-        return self.target(self.show(run).target).plan_restore(run, range, on_step=on_step)
+        undone = self.show(run)
+        return self.target(undone.target).plan_restore(undone.id, range, on_step=on_step)
 
     def history(self, target: str | None = None, limit: int = 20) -> tuple[LedgerRun, ...]:
         """Return the newest runs, newest first; none when there is no ledger yet."""
@@ -138,6 +141,17 @@ class Project:
         if target is not None:
             return [self.target(target).contract.ledger.schema]
         return list(dict.fromkeys(each.ledger.schema for each in self._file.targets.values()))
+
+    def doctor(self, target: str | None = None, *, probe: bool = False) -> Diagnosis:
+        """Return what is wrong, or worth a look, with one target or with all, and what to do; nothing is written.
+
+        `probe` also tries what the engine does, in a database of its own that leaves nothing behind.
+        """
+        from reslice.doctor import doctor
+
+        contracts = [self.target(target).contract] if target is not None else [*self._file.targets.values()]
+        with self.engine(read_only=True) as engine:
+            return doctor(engine, contracts, probe=probe)
 
     def interrupt(self) -> None:
         """Make the call that runs now end as Interrupted, with everything rolled back."""

@@ -184,7 +184,8 @@ def _look_first(job: Job, run: Run, kind: str, found: str, unchanged: str) -> Ou
     """Return the error of a run that is committed, and not known to hold the staged rows."""
     contract = job.staged.contract
     asked = "the committed slices hold the staged rows when they are read again"
-    failure = Failure(kind, asked, (found,), command("plan", contract.name, job.staged.scope))
+    verb = "status" if run.restores else "plan"
+    failure = Failure(kind, asked, (found,), command(verb, contract.name, job.staged.scope))
     error = OutcomeUnknown(f"{contract.name} for {run.scope.text}", [failure], unchanged=unchanged)
     error.run = replace(run, error=error)
     return error

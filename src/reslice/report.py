@@ -29,12 +29,13 @@ def run_text(run: Run, *, place: str = "", way_on: str | None = None) -> str:
         head += _summary(run.diff)
     groups = _groups(run, place) if run.diff is not None else []
     end = [_closing(run), f"next: {placed(next_command(run) if way_on is None else way_on, place)}"]
-    return sections(head, groups, _facts(run), talk_lines(run), end)
+    return sections(head, groups, _facts(run), talk_lines(run, place), end)
 
 
-def talk_lines(run: Run) -> list[str]:
+def talk_lines(run: Run, place: str = "") -> list[str]:
     """Return what a run warns of and notes, one line each."""
-    return [f"warning: {escaped(text)}" for text in run.warnings] + [f"note: {escaped(text)}" for text in run.notes]
+    said = [f"warning: {text}" for text in run.warnings] + [f"note: {text}" for text in run.notes]
+    return [placed(escaped(text), place) for text in said]
 
 
 def sections(*parts: Sequence[str]) -> str:
@@ -245,5 +246,7 @@ def _closing(run: Run) -> str:
     commits = ", each in its own commit" if run.per_slice else " in one commit"
     if not run.target_changed or run.diff is None or not run.diff.differing:
         return f"{name} holds the same rows as before: {written} written again{commits}, and read back."
-    done = f"put back as {run.restores} found {'it' if len(run.slices_done) == 1 else 'them'}"
-    return f"{name} changed: {written} {done if run.restores else 'replaced'}{commits}, and read back."
+    if run.restores:
+        them = "it" if len(run.slices_done) == 1 else "them"
+        return f"{name} changed: {written} put back{commits} as {run.restores} found {them}, and read back."
+    return f"{name} changed: {written} replaced{commits}, and read back."

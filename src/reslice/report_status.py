@@ -11,22 +11,39 @@ from reslice.report import change_text, control_rows, fact_lines, sections, talk
 from reslice.values import Diff, Run, SliceDiff, SliceState, Total
 
 SLICES_SHOWN = 40
+RANGES_SHOWN = 5
 
 
 def status_text(run: Run, *, place: str = "") -> str:
     """Return everything a user reads about a status."""
     assert run.diff is not None, "status is said of what was compared"
-    head = [
-        f"status: {escaped(run.target)} for {run.scope.text}, {run.scope.words}",
-        _states_text(run.diff),
-    ]
-    facts = total_rows(Total(run.diff.base.rows, run.diff.staged.rows), run.diff.totals)
-    facts += control_rows(run.controls, run.controls_declared, run.scope.count)
+    differing = run.diff.differing
+    head = [f"status: {escaped(run.target)} for {_scope_text(run)}, {run.scope.words}"]
+    facts: list[tuple[str, str]] = []
+    if run.checks:
+        head.append(_states_text(run.diff))
+        facts += total_rows(Total(run.diff.base.rows, run.diff.staged.rows), run.diff.totals)
+        facts += control_rows(run.controls, run.controls_declared, run.scope.count)
     end = [
-        f"{escaped(run.target)} was not touched: status only reads it.",
+        f"{escaped(run.target)} {_verdict(run)}; status only reads it.",
         f"next: {placed(next_command(run), place)}",
     ]
-    return sections(head, _slice_lines(run.diff.differing), fact_lines(facts), talk_lines(run), end)
+    return sections(head, _slice_lines(differing), fact_lines(facts), talk_lines(run, place), end)
+
+
+def _verdict(run: Run) -> str:
+    """Return what is known now; without a check nothing was compared, since corrections touch nothing."""
+    if not run.checks:
+        return "was not compared"
+    return "holds what its source gives" if run.equals_source else "does not hold what its source gives"
+
+
+def _scope_text(run: Run) -> str:
+    """Return the ranges, or of very many the first and the last."""
+    ranges = run.scope.ranges
+    if len(ranges) <= RANGES_SHOWN:
+        return run.scope.text
+    return f"{len(ranges)} ranges in {run.scope.hull.text}"
 
 
 def _states_text(diff: Diff) -> str:
@@ -44,21 +61,31 @@ def _states_text(diff: Diff) -> str:
 
 
 def _slice_lines(slices: Sequence[SliceDiff]) -> list[str]:
-    """Return one line per slice that is not equal: its state, its groups, and the totals that differ."""
+    """Return one line per slice that is not equal: its state, what a run would do, and the totals that differ."""
     shown = slices[:SLICES_SHOWN]
-    names = dict.fromkeys(name for each in shown for name in each.totals)
+    if not shown:
+        return []
+    moved = [name for name in dict.fromkeys(name for each in shown for name in each.totals) if _moves(shown, name)]
+    heading = ["  slice", "", "a run would", *(["target → source"] if moved else []), *[""] * (len(moved) - 1)]
     rows = [
-        [f"  {each.label}", each.state, _groups_text(each), *(_total_text(each.totals, name) for name in names)]
+        [f"  {each.label}", each.state, _groups_text(each), *(_total_text(each.totals, name) for name in moved)]
         for each in shown
     ]
     left = len(slices) - len(shown)
     more = [f"  … and {left} more: --json lists every slice"] if left else []
-    return [*(table(rows, gap="   ") if rows else []), *more]
+    return [*table([heading, *rows], gap="   "), *more]
+
+
+def _moves(slices: Sequence[SliceDiff], name: str) -> bool:
+    return any(_total_text(each.totals, name) for each in slices)
 
 
 def _groups_text(each: SliceDiff) -> str:
-    repeated = f", {counted(each.repeated, 'repeated row')}" if each.repeated else ""
-    return f"+{each.added} ~{each.changed} -{each.removed}{repeated}"
+    """Return the groups that a run would add, change and remove, and the repeated rows it would heal."""
+    groups = {"add": each.added, "change": each.changed, "remove": each.removed}
+    parts = [f"{word} {number}" for word, number in groups.items() if number]
+    healed = [f"heal {counted(each.repeated, 'repeated row')}"] if each.repeated else []
+    return ", ".join([*parts, *healed]) or "rewrite it"
 
 
 def _total_text(totals: Mapping[str, Total], name: str) -> str:

@@ -6,6 +6,7 @@ later run or somebody else has written to a slice since, so that no later work i
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,10 +19,12 @@ from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.fingerprint import columns_of
 from reslice.publish import Job, publish_whole
-from reslice.ranges import Scope
+from reslice.ranges import Moment, Range, Scope
+from reslice.stage import refuse_irreplaceable
 from reslice.values import (
     Check,
     Diff,
+    Fingerprint,
     Kind,
     LedgerRun,
     LedgerSlice,
@@ -29,6 +32,7 @@ from reslice.values import (
     Outcome,
     Request,
     Run,
+    SliceDiff,
     SliceWrite,
     Staged,
     Target,
@@ -43,23 +47,35 @@ def scope_of(contract: Contract, undone: LedgerRun, wanted: Scope | None) -> Sco
     Raises Misused[nothing_to_restore] when there are none, Refused[contract_changed] when they are no slices any more.
     """
     written = [each.slice for each in undone.slice_rows if each.state == "published"]
-    try:
-        moments = [Scope.parse(label, contract.slice).hull.start for label in written]
-    except ResliceError as error:
-        found = f"{undone.id} replaced {written[0]}, which is no {contract.slice.unit} of the contract as it is now"
-        failure = Failure("contract_changed", contract.quote("slice", "slice"), (found,), "put slice back as it was")
-        raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was") from error
+    moments = [_moment(contract, undone, label) for label in written]
     chosen = [moment for moment in moments if wanted is None or wanted.contains(moment)]
     if not chosen:
         found = f"{undone.id} is {undone.state} and replaced no slice"
         if written:
             found = f"{undone.id} replaced {_listed(written)}, and none of it lies in {wanted.text if wanted else ''}"
-        failure = Failure("nothing_to_restore", "a run that replaced slices", (found,), f"reslice show {undone.id}")
-        raise Misused(f"restore {undone.id}", [failure], unchanged="nothing was written")
-    first = Scope.parse(
-        next(label for label, each in zip(written, moments, strict=True) if each in chosen), contract.slice
-    )
-    return first.plus(chosen)
+        after = f"reslice history {shlex.quote(undone.target)}"
+        failure = Failure("nothing_to_restore", "a run that replaced slices", (found,), after)
+        raise Misused(
+            f"restore {undone.id}", [failure], unchanged=f"{contract.table} is as it was; nothing was written"
+        )
+    unit, zone = contract.slice.unit, contract.slice.timezone
+    return Scope.of(Range(unit, zone, chosen[0], chosen[0])).plus(chosen)
+
+
+def _moment(contract: Contract, undone: LedgerRun, label: str) -> Moment:
+    """Return the slice that a run of the ledger named; Refused when the contract has no such slice any more."""
+    unit = contract.slice.unit
+    try:
+        scope = Scope.parse(label, contract.slice)
+        is_one = undone.unit == unit and scope.count == 1 and scope.text == label
+    except ResliceError:  # the unit or the zone was another one then
+        is_one = False
+    if not is_one:
+        found = f"{undone.id} replaced {label}, which is no {unit} of the contract as it is now"
+        failure = Failure("contract_changed", contract.quote("slice", "slice"), (found,), "put slice back as it was")
+        about = f"{contract.name}, restore {undone.id}"
+        raise Refused(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+    return scope.hull.start
 
 
 def plan_restore(engine: Engine, contract: Contract, scope: Scope, undone: LedgerRun, on_step: OnStep) -> Run:
@@ -117,6 +133,7 @@ def _staged(
             f"{undone.id} compared {', '.join(undone.columns)}; the contract names {', '.join(columns_of(contract))}"
         )
         raise _refused(contract, undone, [_failure(undone, "contract_changed", found)])
+    refuse_irreplaceable(engine, contract, target)
     on_step("staging")
     staged = engine.stage_replaced(contract, target, progress.run.scope, undone, opened)
     progress.staged = staged
@@ -127,24 +144,30 @@ def _staged(
     recorded = {each.slice: each for each in undone.slice_rows if each.state == "published"}
     labels = tuple(each.label for each in diff.differing)
     writes = engine.ledger.writes_since(contract, target, undone.id, labels) if labels else ()
-    failures = [*_gone(undone, diff, recorded), *_written_since(undone, diff, recorded, writes)]
+    failures = [*_gone(contract, undone, diff, recorded), *_written_since(undone, diff, recorded, writes)]
     if failures:
         progress.run = replace(
             progress.run, checks=tuple(Check(each.kind, False, "; ".join(each.found), stops=True) for each in failures)
         )
         raise _refused(contract, undone, failures)
-    progress.run = replace(progress.run, checks=_held(undone), warnings=_warnings(undone, staged))
+    notes = (*progress.run.notes, *_notes(undone))
+    progress.run = replace(progress.run, checks=_held(undone), warnings=_warnings(undone, staged), notes=notes)
     return staged, diff
 
 
-def _gone(undone: LedgerRun, diff: Diff, recorded: Mapping[str, LedgerSlice]) -> Iterator[Failure]:
+def _gone(contract: Contract, undone: LedgerRun, diff: Diff, recorded: Mapping[str, LedgerSlice]) -> Iterator[Failure]:
     """Yield a failure when what is staged is not what the run replaced: it was pruned, or deleted by hand."""
     staged = {each.label: str(each.staged) for each in diff.slices}
     asked = (diff.scope.label(moment) for moment in diff.scope.slices())
     labels = [label for label in asked if staged.get(label, EMPTY) != recorded[label].fingerprint_base]
-    if labels:
-        found = f"what {undone.id} replaced in {_listed(labels)} is not kept any more"
-        yield _failure(undone, "kept_gone", found)
+    if not labels:
+        return
+    found = [f"what {undone.id} replaced in {_listed(labels)} is not kept any more"]
+    if undone.pruned_at is not None:
+        found.append(f"it was pruned on {undone.pruned_at:%Y-%m-%d}, older than {contract.ledger.keep_days} days")
+    elif undone.contract_digest != contract.digest:
+        found.append(f"or the contract cuts its rows otherwise than it did: it has changed since {undone.id}")
+    yield Failure("kept_gone", _asked_words(undone), tuple(found), command("plan", undone.target, diff.scope))
 
 
 EMPTY = "0:0"
@@ -164,16 +187,21 @@ def _written_since(
         elif str(each.base) != recorded[each.label].fingerprint_after:
             changed.append(each)
     for run_id, labels in later.items():
-        found = f"{run_id} wrote {_listed(labels)} after {undone.id} did"
+        found = f"{run_id} wrote {_listed(labels)} after {undone.id} did; it can be restored first"
         yield Failure("later_run", _asked_words(undone), (found,), f"reslice restore {run_id}")
     if changed:
-        first = changed[0]
-        found = (
-            f"{_listed([each.label for each in changed])} changed since {undone.id}: {first.label} held"
-            f" {recorded[first.label].fingerprint_after} and now holds {first.base}"
-        )
-        after = command("status", undone.target, diff.scope)
-        yield Failure("changed_since_run", _asked_words(undone), (found,), after)
+        labels = [each.label for each in changed]
+        lines = (f"{_listed(labels)} changed since {undone.id}", _moved_words(changed[0], recorded, undone))
+        yield Failure("changed_since_run", _asked_words(undone), lines, command("status", undone.target, diff.scope))
+
+
+def _moved_words(each: SliceDiff, recorded: Mapping[str, LedgerSlice], undone: LedgerRun) -> str:
+    """Say how many rows a slice had when the run left it, and has now."""
+    left, now = Fingerprint.parse(recorded[each.label].fingerprint_after or EMPTY).rows, each.base.rows
+    rows = f"{now} row{'' if now == 1 else 's'}"
+    if left == now:
+        return f"{each.label} has {rows} as {undone.id} left it, with other values"
+    return f"{each.label} had {left} row{'' if left == 1 else 's'} when {undone.id} left it, and has {rows} now"
 
 
 def last_writer(writes: Sequence[SliceWrite], undone: str) -> str:
@@ -205,7 +233,15 @@ def _warnings(undone: LedgerRun, staged: Staged) -> tuple[str, ...]:
     if not staged.repeated:
         return ()
     rows = "row" if staged.repeated == 1 else "rows"
-    return (f"{staged.repeated} {rows} with a repeated key come back, which {undone.id} had healed",)
+    comes = "comes" if staged.repeated == 1 else "come"
+    return (f"{staged.repeated} {rows} with a repeated key {comes} back, which {undone.id} had healed",)
+
+
+def _notes(undone: LedgerRun) -> tuple[str, ...]:
+    """Say what undoing a restore means."""
+    if not undone.restores:
+        return ()
+    return (f"{undone.id} is a restore itself: this puts back what {undone.restores} had written",)
 
 
 def _asked_words(undone: LedgerRun) -> str:

@@ -28,7 +28,7 @@ def stage(engine: Engine, contract: Contract, target: Target, scope: Scope, open
 
     Raises Refused for every fault of the target, or of the source's columns, at once.
     """
-    _refuse(contract, list(_target_failures(engine, contract, target)))
+    refuse_target(engine, contract, target)
     staged = engine.stage(contract, target, scope, opened)
     _refuse(contract, list(_column_failures(staged)))
     return staged
@@ -37,6 +37,26 @@ def stage(engine: Engine, contract: Contract, target: Target, scope: Scope, open
 def refuse_without_rights(contract: Contract, target: Target) -> None:
     """Refuse a target that this connection may not write, before even the request is written."""
     _refuse(contract, list(_rights_failures(contract, target)))
+
+
+def refuse_target(engine: Engine, contract: Contract, target: Target) -> None:
+    """Refuse a target that cannot be compared with the rows of the source, or replaced by them."""
+    _refuse(contract, list(_target_failures(engine, contract, target)))
+
+
+def refuse_irreplaceable(engine: Engine, contract: Contract, target: Target) -> None:
+    """Refuse a target whose rows cannot be replaced by the contract's method, whatever its columns are."""
+    _refuse(contract, list(_replacing_failures(engine, contract, target)))
+
+
+def target_failures(engine: Engine, contract: Contract, target: Target) -> tuple[Failure, ...]:
+    """Return everything that keeps the target from being replaced slice by slice; nothing is raised."""
+    return tuple(_target_failures(engine, contract, target))
+
+
+def column_failures(staged: Staged) -> tuple[Failure, ...]:
+    """Return the columns that the source has too many, too few, or of another kind than the target."""
+    return tuple(_column_failures(staged))
 
 
 def _rights_failures(contract: Contract, target: Target) -> Iterator[Failure]:
@@ -51,7 +71,15 @@ def _refuse(contract: Contract, failures: list[Failure]) -> None:
 
 
 def _target_failures(engine: Engine, contract: Contract, target: Target) -> Iterator[Failure]:
-    """Yield what keeps the target from being replaced slice by slice."""
+    """Yield what keeps the target from being replaced slice by slice with the rows of the source."""
+    yield from _replacing_failures(engine, contract, target)
+    if target.kind == "table":
+        yield from _target_columns(contract, target)
+        yield from _target_types(contract, target)
+
+
+def _replacing_failures(engine: Engine, contract: Contract, target: Target) -> Iterator[Failure]:
+    """Yield what keeps rows of the target from being replaced at all."""
     capability = engine.methods[contract.method]
     if capability.support is not Support.YES:
         found = f"{engine.name}: {capability.support}: {capability.reason}"
@@ -73,8 +101,6 @@ def _target_failures(engine: Engine, contract: Contract, target: Target) -> Iter
         yield Failure("target_referenced", asked, (f"{found}; a replaced row would break them",), after)
     if contract.method is Method.APPEND_VERSION:
         yield from _version_failures(contract, target)
-    yield from _target_columns(contract, target)
-    yield from _target_types(contract, target)
 
 
 def _version_failures(contract: Contract, target: Target) -> Iterator[Failure]:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,7 @@ from reslice import consents, ranges
 from reslice.attempt import OnOpened, OnStep, tell_nobody
 from reslice.commands import command
 from reslice.contract import Contract
-from reslice.errors import Failure, Refused, ResliceError
+from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.project import Project, actor, misused, sayable, silent
 from reslice.ranges import Range, Scope
 from reslice.run import Approval, Options
@@ -220,13 +220,28 @@ class TargetHandle:
 
     def _instant(self, since: str | datetime | None) -> datetime | None:
         """Return the instant that a run was requested at, or that a text names in the contract's zone."""
-        if since is None or isinstance(since, datetime):
-            return since
+        if since is None:
+            return None
         try:
-            found = datetime.fromisoformat(since)
+            found = since if isinstance(since, datetime) else datetime.fromisoformat(since)
         except ValueError:
-            return self._recorded(since, None).requested_at
-        return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(self.contract.slice.timezone))
+            return self._requested_at(str(since))
+        local = found if found.tzinfo else found.replace(tzinfo=ZoneInfo(self.contract.slice.timezone))
+        try:
+            return local.astimezone(UTC)
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC) if found.year < 2 else datetime.max.replace(tzinfo=UTC)
+
+    def _requested_at(self, reference: str) -> datetime:
+        """Return when a run was asked for; Misused when what --since was given is neither that nor a time."""
+        try:
+            return self._recorded(reference, None).requested_at
+        except Misused as error:
+            if error.kind != "run_unknown":
+                raise
+            asked = "--since RUN|TIME: a run, or a time such as 2026-01-02 or 2026-01-02T18:30, in the contract's zone"
+            after = f"reslice history {shlex.quote(self.contract.name)}"
+            raise misused("run_unknown", self.contract.name, asked, error.failures[0].found[0], after) from error
 
     def verify(
         self,

@@ -128,6 +128,61 @@ class Target:
         assert type(caught.value) is error, caught.value
         return caught.value
 
+    def status(self, range: str | None = None, **options: Any) -> Run:
+        """Tell how the slices stand."""
+        return self.handle.status(range, **options)
+
+    def restore(self, run: str | None, range: str | None = None, **options: Any) -> Run:
+        """Restore."""
+        assert run is not None, "a run is restored"
+        return self.handle.restore(run, range, **options)
+
+    def plan_restore(self, run: str | None, range: str | None = None) -> Run:
+        """Show what a restore would do."""
+        assert run is not None, "a run is restored"
+        return self.handle.plan_restore(run, range)
+
+    def puts_back(
+        self,
+        run_id: str | None,
+        range: str | None = None,
+        *,
+        after: Iterable[Row],
+        slices: tuple[str, ...],
+        added: int = 0,
+        changed: int = 0,
+        removed: int = 0,
+        unchanged: int = 0,
+    ) -> Run:
+        """Restore, hold it to what was shown before, table and ledger; then once more, which changes nothing."""
+        counts = Counts(added, changed, removed, unchanged)
+        plan = self.plan_restore(run_id, range)
+        assert plan.diff is not None and plan.diff.counts == counts and plan.outcome is Outcome.PLANNED
+        run = self.restore(run_id, range)
+        assert run.outcome is Outcome.RESTORED and run.target_changed and run.restores == run_id
+        assert run.diff is not None and run.diff.counts == counts and run.slices_done == slices
+        assert self.rows() == ordered(after)
+        self._holds(run, "restored", counts, kind="restore")
+        versions = self.versions()
+        again = self.restore(run_id, range)
+        assert again.outcome is Outcome.UNCHANGED and not again.target_changed and not again.slices_done
+        assert self.versions() == versions
+        return run
+
+    def refuses_restore(self, run_id: str | None, *wanted: str, range: str | None = None) -> Refused:
+        """Ask for a restore that is refused, before it is asked for and when it is: not one row moves."""
+        versions = self.versions()
+        with pytest.raises(Refused) as asked:
+            self.plan_restore(run_id, range)
+        with pytest.raises(Refused) as done:
+            self.restore(run_id, range)
+        planned, error = asked.value, done.value
+        assert kinds(planned) == kinds(error) == list(wanted) and error.exit_code == 3
+        assert found(planned) == found(error)
+        assert self.versions() == versions
+        assert error.run is None or not error.run.target_changed
+        return error
+
     def rows(self) -> list[Row]:
         """Return the rows of the target."""
         return ordered(self.database.rows(f"SELECT * FROM {self.table}"))
@@ -200,11 +255,11 @@ class Target:
         self._holds(run, "unchanged", Counts(unchanged=run.diff.staged.rows))
         return run
 
-    def _holds(self, run: Run, state: str, counts: Counts) -> None:
+    def _holds(self, run: Run, state: str, counts: Counts, kind: str = "run") -> None:
         """Hold the ledger's row of a run to the run."""
         assert run.diff is not None
         row = self.ledger(run.id)
-        assert (row["kind"], row["state"], row["range_text"]) == ("run", state, run.scope.text)
+        assert (row["kind"], row["state"], row["range_text"]) == (kind, state, run.scope.text)
         assert row["slices"] == run.scope.count
         groups = tuple(row[f"groups_{word}"] for word in ("added", "changed", "removed", "unchanged"))
         assert groups == (counts.added, counts.changed, counts.removed, counts.unchanged)

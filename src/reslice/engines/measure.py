@@ -188,7 +188,8 @@ def compare(session: Session, staged: Staged, names: Names) -> Diff:
         session.execute(f"CREATE TEMPORARY TABLE {names.diff} AS {diff}")
         counts = _slice_counts(session, scope, column, names)
         groups = _groups(session, staged, column, names)
-    slices = tuple(_counted(side, counts.get(side.slice, (0, 0, 0, 0))) for side in sides)
+    surplus = _surplus(session, staged, column, names) if staged.repeated else {}
+    slices = tuple(_counted(side, counts.get(side.slice, (0, 0, 0, 0)), surplus.get(side.slice, 0)) for side in sides)
     moved = sum(added + changed + removed for added, changed, removed, _ in counts.values())
     measures = [measure.name for measure in sql.numeric_measures(contract, target)]
     totals = {name: _added_up(side.totals[name] for side in sides) for name in measures}
@@ -217,9 +218,20 @@ def _sides(session: Session, staged: Staged, names: Names) -> list[SliceDiff]:
     return sides
 
 
-def _counted(side: SliceDiff, counts: tuple[int, int, int, int]) -> SliceDiff:
+def _surplus(session: Session, staged: Staged, column: Column, names: Names) -> dict[Any, int]:
+    """Return how many staged rows of each slice are there beside another one of their key."""
+    keys = sql.column_list(grain.name for grain in staged.contract.grain)
+    rows = session.execute(
+        f"SELECT {session.dialect.slice_text(sql.SLICE, column)}, sum({sql.ROWS} - 1)"
+        f" FROM (SELECT {sql.SLICE}, count(*) AS {sql.ROWS} FROM {names.staged} GROUP BY {keys}, {sql.SLICE}) AS keys"
+        f" GROUP BY {sql.SLICE}"
+    )
+    return {moment_of(staged.scope, column, text): int(count) for text, count in rows}
+
+
+def _counted(side: SliceDiff, counts: tuple[int, int, int, int], surplus: int) -> SliceDiff:
     added, changed, removed, repeated = counts
-    unchanged = side.staged.rows - added - changed
+    unchanged = side.staged.rows - surplus - added - changed
     return replace(side, added=added, changed=changed, removed=removed, unchanged=unchanged, repeated=repeated)
 
 

@@ -9,14 +9,16 @@ from reslice.values import Fingerprint, RestoredSlice, SliceWrite, State
 
 
 def writes_since(
-    session: Session, where: str, table: str, run_id: str, labels: Sequence[str]
+    session: Session, where: str, table: str, run_id: str, labels: Sequence[str], *, knows_restores: bool
 ) -> tuple[SliceWrite, ...]:
     """Return every time the slices of a run were written, from that run on, the latest first.
 
-    A later run that wrote the rows again that were there has changed nothing and is left out.
+    A later run that wrote the rows again that were there has changed nothing and is left out. A ledger that is older
+    than restores are, which `knows_restores` says, holds none.
     """
+    restores = "coalesce(r.restores, '')" if knows_restores else "''"
     rows = session.execute(
-        f"SELECT s.run_id, s.slice, coalesce(r.restores, '') FROM {where}.run_slices AS s"
+        f"SELECT s.run_id, s.slice, {restores} FROM {where}.run_slices AS s"
         f" JOIN {where}.runs AS r ON r.id = s.run_id"
         f" JOIN {where}.run_slices AS mine ON mine.run_id = $run_id AND mine.slice = s.slice"
         " WHERE r.table_name = $table_name AND s.state = 'published' AND mine.state = 'published'"
@@ -29,7 +31,10 @@ def writes_since(
 
 
 def restored(session: Session, where: str, table: str, labels: Sequence[str]) -> dict[str, RestoredSlice]:
-    """Return the slices, of those named, whose last word is a restore: not written or found equal by a run since."""
+    """Return the slices, of those named, whose last word is a restore: not written or found equal by a run since.
+
+    A run that found a slice equal counts from when it was asked for: what it saw is not older than that.
+    """
     any_restore = f"SELECT 1 FROM {where}.runs WHERE table_name = $table_name AND state = '{State.RESTORED}' LIMIT 1"
     if not labels or not session.execute(any_restore, {"table_name": table}):
         return {}
@@ -37,7 +42,7 @@ def restored(session: Session, where: str, table: str, labels: Sequence[str]) ->
         "SELECT slice, id, restores, (SELECT u.fingerprint_after FROM"
         f" {where}.run_slices AS u WHERE u.run_id = last.restores AND u.slice = last.slice)"
         " FROM (SELECT s.slice, r.id, coalesce(r.restores, '') AS restores,"
-        " row_number() OVER (PARTITION BY s.slice ORDER BY coalesce(s.published_at, r.finished_at) DESC, r.number DESC)"
+        " row_number() OVER (PARTITION BY s.slice ORDER BY coalesce(s.published_at, r.requested_at) DESC, r.number DESC)"
         f" AS place FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
         " WHERE r.table_name = $table_name AND r.kind IN ('run', 'restore') AND list_contains($labels, s.slice)"
         " AND (s.state = 'published' OR (r.kind = 'run'"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from reslice import ledger
-from reslice.commands import command
+from reslice.commands import command, restore_command
 from reslice.engines import methods, sql
 from reslice.engines.duckdb.errors import lines_of, unknown
 from reslice.engines.methods import Step
@@ -115,9 +115,11 @@ def _refuse_when_moved(engine: DuckDB, publication: Publication, staged_order: i
 
 
 def _refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
-    contract = publication.staged.contract
-    after = command("plan", contract.name, publication.staged.scope)
-    about = f"{contract.name} for {publication.staged.scope.text}"
+    contract, staged = publication.staged.contract, publication.staged
+    after = command("plan", contract.name, staged.scope)
+    if staged.restores:
+        after = restore_command(staged.restores, staged.scope)
+    about = f"{contract.name} for {staged.scope.text}"
     unchanged = f"{contract.table} is as the other writer left it; nothing was written"
     return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
 
@@ -223,8 +225,7 @@ def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
 def _not_published(publication: Publication, kind: str, text: str) -> Retryable:
     contract = publication.staged.contract
     about = f"{contract.name} for {publication.staged.scope.text}"
-    after = command("run", contract.name, publication.staged.scope)
-    failure = Failure(kind, "the slice replaced in one commit", (text,), after)
+    failure = Failure(kind, "the slice replaced in one commit", (text,), _once_more(publication))
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
 
 
@@ -233,7 +234,14 @@ def _not_our_turn(publication: Publication, turn: _TurnAwaitedError, limit: str)
     seconds = getattr(contract.timeouts, limit).total_seconds()
     kind = "database_busy" if turn.is_fence else "conflict"
     asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
-    after = command("run", contract.name, publication.staged.scope)
-    failure = Failure(kind, asked, (turn.found,), after)
+    failure = Failure(kind, asked, (turn.found,), _once_more(publication))
     about = f"{contract.name} for {publication.staged.scope.text}"
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+
+
+def _once_more(publication: Publication) -> str:
+    """Return the command that tries the same again."""
+    staged = publication.staged
+    if staged.restores:
+        return restore_command(staged.restores, staged.scope, "--yes")
+    return command("run", staged.contract.name, staged.scope)

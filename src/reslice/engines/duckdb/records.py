@@ -249,7 +249,7 @@ class DuckDBLedger:
         """Return each time that slices of a run were written, from that run on, the latest first."""
         with self._session.translated(contract, "the ledger"):
             where = ledger.place(target.catalog, contract.ledger.schema)
-            knows = self._knows_restores(contract, target)
+            knows = ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
             return ledger.writes_since(self._session, where, target.resolved, run_id, labels, knows_restores=knows)
 
     def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:

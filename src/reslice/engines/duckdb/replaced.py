@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from reslice import ledger
 from reslice.contract import Contract, Method
-from reslice.engines import versions
+from reslice.engines import sql, versions
 from reslice.engines.session import Session
 from reslice.engines.sql import kept_columns, quote, text_literal
 from reslice.errors import Failure, Refused
@@ -12,39 +14,91 @@ from reslice.values import LedgerRun, Target
 
 
 def replaced_rows(session: Session, contract: Contract, target: Target, undone: LedgerRun) -> str:
-    """Return the SELECT of the rows, of all slices, that a run replaced.
+    """Return the SELECT of the rows, of all slices, that a run replaced; of none where they are not kept any more.
 
-    Raises Refused[kept_columns] when the table has other columns now, Refused[kept_gone] when the rows are not there.
+    Raises Refused[contract_changed] when the contract means another table or method now, Refused[kept_columns] when the
+    table has other columns.
     """
+    if undone.table != target.resolved:
+        found = f"{undone.id} wrote {undone.table}, and {contract.table} is now {target.resolved}"
+        raise _refused(contract, undone, "contract_changed", found)
     where = ledger.place(target.catalog, contract.ledger.schema)
-    kept = ledger.kept_table(where, target)
-    if undone.kept_table is not None and undone.kept_table != kept:
-        found = f"the columns of {target.resolved}, or their types, are others than when {undone.id} replaced its rows"
-        raise _refused(contract, undone, "kept_columns", found, "give the table its columns back")
+    _refuse_other_columns(session, contract, target, undone, where)
     if undone.method == Method.APPEND_VERSION:
         if contract.method is not Method.APPEND_VERSION:
             found = f"{undone.id} wrote a version, and the contract's method is now {contract.method}"
-            raise _refused(contract, undone, "contract_changed", found, "method: append_version")
+            raise _refused(contract, undone, "contract_changed", found, after="method: append_version")
         return versions.rows_select(
             session.dialect, contract, target, where, versions.pointers_before(where, undone.id)
         )
     if contract.method is Method.APPEND_VERSION:
         found = f"{undone.id} replaced its rows by {undone.method}, before the table had versions"
-        raise _refused(contract, undone, "contract_changed", found, f"method: {undone.method}")
-    table = kept.rpartition(".")[2].strip('"')
-    rows = session.execute(
-        "SELECT 1 FROM duckdb_tables()"
-        " WHERE database_name = $catalog AND schema_name = $schema AND table_name = $table",
-        {"catalog": target.catalog, "schema": contract.ledger.schema, "table": table},
-    )
-    if not rows:
-        found = f"there is no table {contract.ledger.schema}.{table} any more"
-        raise _refused(contract, undone, "kept_gone", found, "")
+        raise _refused(contract, undone, "contract_changed", found, after=f"method: {undone.method}")
     columns = ", ".join(quote(name) for name in kept_columns(target))
+    kept = ledger.kept_table(where, target)
+    if not _columns_of(session, contract, target, kept):
+        return f"SELECT {columns} FROM {sql.target_name(target)} WHERE false"
     return f"SELECT {columns} FROM {kept} WHERE {quote(ledger.KEPT_RUN)} = {text_literal(undone.id)}"
 
 
-def _refused(contract: Contract, undone: LedgerRun, kind: str, found: str, after: str) -> Refused:
+def _refuse_other_columns(session: Session, contract: Contract, target: Target, undone: LedgerRun, where: str) -> None:
+    """Refuse when the table's columns are others than when the run replaced its rows; name those that differ."""
+    kept = ledger.kept_table(where, target)
+    then = undone.kept_table or _kept_by(session, contract, target, undone, where) or kept
+    if then == kept and set(contract.columns) <= {column.name for column in target.columns}:
+        return
+    differences = list(_differences(_columns_of(session, contract, target, then), target))
+    found = [f"the columns of {target.resolved} are not those that it had when {undone.id} replaced its rows"]
+    found += differences
+    if then != kept:
+        found.append(f"the rows are in {contract.ledger.schema}.{_name(then)}, under {undone.id}")
+    raise _refused(contract, undone, "kept_columns", *found, after="give the table its columns back")
+
+
+def _differences(then: dict[str, str], target: Target) -> Iterator[str]:
+    """Yield how columns differ from those of a kept table, one by one; nothing where that table is gone."""
+    now = {name: target.column(name).type for name in kept_columns(target)}
+    if not then:
+        return
+    yield from (f"{name} {type_text} is gone" for name, type_text in then.items() if name not in now)
+    yield from (f"{name} {type_text} is new" for name, type_text in now.items() if name not in then)
+    for name, type_text in now.items():
+        if then.get(name, type_text) != type_text:
+            yield f"{name} was {then[name]} and is {type_text}"
+    if then == now:
+        yield f"they stood in another order: {', '.join(then)}"
+
+
+def _kept_by(session: Session, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str | None:
+    """Return the kept table that holds rows of a run which ended before it could say which one it was."""
+    rows = session.execute(
+        "SELECT table_name FROM duckdb_columns() WHERE database_name = $catalog AND schema_name = $schema"
+        " AND column_name = $run AND regexp_full_match(table_name, 'kept_[0-9a-f]{12}') ORDER BY 1",
+        {"catalog": target.catalog, "schema": contract.ledger.schema, "run": ledger.KEPT_RUN},
+    )
+    for (name,) in rows:
+        kept = f"{where}.{quote(name)}"
+        mine = f"SELECT 1 FROM {kept} WHERE {quote(ledger.KEPT_RUN)} = $run LIMIT 1"
+        if session.execute(mine, {"run": undone.id}):
+            return kept
+    return None
+
+
+def _columns_of(session: Session, contract: Contract, target: Target, kept: str) -> dict[str, str]:
+    """Return the columns of a kept table that are the target's, with their types; none when there is no such table."""
+    rows = session.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = $catalog"
+        " AND schema_name = $schema AND table_name = $table AND column_index > 1 ORDER BY column_index",
+        {"catalog": target.catalog, "schema": contract.ledger.schema, "table": _name(kept)},
+    )
+    return dict(rows)
+
+
+def _name(kept: str) -> str:
+    return kept.rpartition(".")[2].strip('"')
+
+
+def _refused(contract: Contract, undone: LedgerRun, kind: str, *found: str, after: str = "") -> Refused:
     asked = f"the rows that {undone.id} replaced, put back"
-    failure = Failure(kind, asked, (found,), after)
+    failure = Failure(kind, asked, found, after or f"reslice show {undone.id} --diff")
     return Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
