@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from reslice.contract import Contract
+    from reslice.doctor import Diagnosis, Finding
     from reslice.errors import (
         Interrupted,
         Misused,
@@ -58,7 +59,9 @@ __all__ = [
     "Contract",
     "ControlLine",
     "Counts",
+    "Diagnosis",
     "Diff",
+    "Finding",
     "Fingerprint",
     "GroupDiff",
     "Guard",
@@ -90,6 +93,8 @@ __all__ = [
 
 _WHERE = {
     "Contract": "contract",
+    "Diagnosis": "doctor",
+    "Finding": "doctor",
     "PlanFile": "plan_file",
     "Project": "project",
     "Range": "ranges",

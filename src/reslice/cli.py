@@ -19,6 +19,7 @@ import click
 
 from reslice import __version__, cli_bug, cli_log
 from reslice.cli_commands import Group
+from reslice.cli_doctor import doctor
 from reslice.cli_init import init
 from reslice.cli_look import demo, history, show
 from reslice.cli_restore import restore
@@ -32,7 +33,7 @@ from reslice.errors import Failure, Interrupted, Misused, ResliceError
 @click.group(
     cls=Group,
     name="reslice",
-    sections={"every day": (plan, run, verify, status, history, show, restore, versions), "set up": (init,), "learn": (demo,)},
+    sections={"every day": (plan, run, verify, status, history, show, restore, versions), "set up": (init, doctor), "learn": (demo,)},
     examples=(
         "reslice plan daily_orders 2026-01-01..2026-01-02",
         "reslice run daily_orders 2026-01-01..2026-01-02",

@@ -105,6 +105,8 @@ def error_json(
         fields |= {"runs": []}
     elif command == "versions":
         fields |= {"target": None, "run": None, "pruned": False, "versions": []}
+    elif command == "doctor":
+        fields |= {"engine": None, "checks": []}
     elif command == "show":
         fields |= {"run": None, "slices": [], "groups": []}
     elif command == "init":

@@ -67,12 +67,12 @@ LAYERS = [
         "init_source",
         "init_text",
     ],
-    ["run", "restore", "status", "old_versions", "verify", "consents", "lineage", "lineage_events"],
+    ["run", "restore", "doctor", "status", "old_versions", "verify", "consents", "lineage", "lineage_events"],
     ["attempt"],
     ["publish", "approve", "compare", "check", "stage"],
     ["engines", "ledger"],
     ["contract_file", "contract_rules", "contract_schema", "contract_values", "contract_yaml", "contract_connection"],
-    ["fingerprint", "profile", "values", "commands", "ranges", "range_text", "moments", "parameters", "contract", "errors"],
+    ["fingerprint", "profile", "health", "values", "commands", "ranges", "range_text", "moments", "parameters", "contract", "errors"],
 ]
 LAYER_OF = {name: place for place, names in enumerate(LAYERS) for name in names}
 

@@ -12,7 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from reslice.contract import Contract, Method, Reconciliation
+from reslice.contract import Contract, Method, Reconciliation, SqlFile
+from reslice.health import LedgerHealth, MovedSlice, Observation, Place, RowHealth
 from reslice.profile import KeyCount, Profile
 from reslice.ranges import Moment, Scope
 from reslice.values import (
@@ -147,6 +148,37 @@ class Survey(Protocol):
         """Return the columns that the contract's source would return; Misused[source_invalid] when it cannot."""
 
 
+class Health(Protocol):
+    """What doctor asks of a database. Nothing is written, and no source is evaluated."""
+
+    def place(self) -> Place:
+        """Say which database it is, and whether reslice works on this version of it."""
+
+    def replaced_functions(self) -> tuple[str, ...]:
+        """Name what stands in for functions that fingerprints are made with; `?` when it is not known what."""
+
+    def describe(self, contract: Contract, target: Target, scope: Scope, query: SqlFile) -> tuple[Column, ...]:
+        """Return the columns that a SQL file of the contract would return; Misused[source_invalid] when it cannot."""
+
+    def key_statement(self, contract: Contract, target: Target) -> str:
+        """Return the statement that makes a unique key on the grain."""
+
+    def views(self, target: Target) -> tuple[str, ...]:
+        """Name the views that seem to read the target."""
+
+    def rows(self, contract: Contract, target: Target) -> RowHealth:
+        """Look at the rows of a target whose columns are those of the contract."""
+
+    def ledger(self, contract: Contract, target: Target) -> LedgerHealth:
+        """Look at the ledger of a target, which may not be there."""
+
+    def moved(self, contract: Contract, target: Target) -> tuple[MovedSlice, ...]:
+        """Return the slices whose rows are no longer those that the last run of them left, in order."""
+
+    def probe(self, contract: Contract, target: Target) -> tuple[Observation, ...]:
+        """Try what the engine does, in a place of its own that is gone afterwards, whatever happens."""
+
+
 class Engine(Protocol):
     """A database that can stage, compare and publish one range of slices."""
 
@@ -161,6 +193,10 @@ class Engine(Protocol):
     @property
     def survey(self) -> Survey:
         """Return what tables of this database look like, whether or not a contract names them."""
+
+    @property
+    def health(self) -> Health:
+        """Return what doctor asks of this database."""
 
     def now(self) -> datetime:
         """Return the database's clock, an aware instant."""

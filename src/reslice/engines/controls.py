@@ -62,14 +62,20 @@ def _figure(staged: Staged, figure: str, measure: str | None) -> str:
 
 def _control_shape(session: Session, staged: Staged, names: Names, query: Reconciliation) -> list[Problem]:
     """Find what keeps the control from being one row of exact figures per slice of the range."""
+    problem = column_problem(staged, query)
+    return [problem] if problem is not None else _row_problems(session, staged, names, query)
+
+
+def column_problem(staged: Staged, query: Reconciliation) -> Problem | None:
+    """Return what the columns of a control lack: the slice column, a figure, or an exact type; None when nothing."""
     slice_name = staged.contract.slice.column
     found = {column.name: column for column in staged.control_columns}
     wanted = [slice_name, *(match.figure for match in query.match)]
     missing = [name for name in wanted if name not in found]
     if missing:
-        return [
-            Problem("control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}")
-        ]
+        return Problem(
+            "control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}"
+        )
     scales = sql.scales(staged.contract)
     for match in query.match:
         family = found[match.figure].family
@@ -79,7 +85,12 @@ def _control_shape(session: Session, staged: Staged, names: Names, query: Reconc
             words = (
                 f"{query.query.name} returns {match.figure} as {kind}; an exact number (integer or decimal) is needed"
             )
-            return [Problem("control_rows", match.figure, 1, words)]
+            return Problem("control_rows", match.figure, 1, words)
+    return None
+
+
+def _row_problems(session: Session, staged: Staged, names: Names, query: Reconciliation) -> list[Problem]:
+    slice_name = staged.contract.slice.column
     column = staged.target.column(slice_name)
     value = session.dialect.plain(_control_slice(session.dialect, staged, column), column)
     inside = sql.within_range(session.dialect, value, column, staged.scope.hull)

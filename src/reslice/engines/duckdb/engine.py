@@ -23,6 +23,7 @@ from reslice.engines.base import Capability, ReadBack, Support
 from reslice.engines.controls import control_lines
 from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.errors import misused, query_failed
+from reslice.engines.duckdb.health import DuckDBHealth
 from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.records import LEDGER_LOCK, DuckDBLedger
 from reslice.engines.duckdb.refusals import refuse_replaced_functions
@@ -72,6 +73,7 @@ class DuckDB(DuckDBSession):
         self.ledger = DuckDBLedger(self, self._touched_since)
         self._replaced: dict[str, str] = {}
         self.survey = DuckDBSurvey(self, path)
+        self.health = DuckDBHealth(self, self.ledger)
         self._turns: dict[str, list[int]] = {}
         self._published_by: dict[str, str] = {}
 
