@@ -25,7 +25,8 @@ LARGE_ROWS = 100_000_000
 INTRODUCTION = """\
 # Performance
 
-Made by `make bench` (`python -m bench.bench`, and `--large` for the second table); not edited by hand.
+Made by `make bench` (`python -m bench.bench`, and `--large` for the second table) and, the last table, by
+`python -m bench.ledger_size`; not edited by hand.
 
 Facts: orders over 365 days and 50 channels in a DuckDB file, 18,250 groups. All contenders work on one file, in one
 run, taking turns; figures are medians. Before each round a surcharge flips, so that **every group really changes**:
