@@ -99,7 +99,8 @@ def _target(engine: Engine, contract: Contract, *, probe: bool) -> Iterator[Find
     failures = target_failures(engine, contract, target)
     yield from _contract(contract, target, failures)
     columns = {column.name for column in target.columns}
-    if target.kind != "table" or not set(contract.columns) <= columns:
+    kinds = {failure.kind for failure in failures}
+    if kinds & {"target_not_table", "target_type"} or not set(contract.columns) <= columns:
         return  # the other questions are about rows that the contract cannot read
     yield from _queries(engine, contract, target)
     yield from _key(engine, contract, target)
@@ -256,7 +257,8 @@ def _rows(contract: Contract, rows: RowHealth) -> Iterator[Finding]:
         yield Finding(contract.name, "null_keys", Health.OK, "none where the contract forbids them")
     if rows.off_unit:
         unit = contract.slice.unit
-        found = f"{_counted(rows.off_unit, 'row')} lie off the beginning of a {unit}; e.g. {rows.off_example}"
+        lie = "1 row lies" if rows.off_unit == 1 else f"{rows.off_unit} rows lie"
+        found = f"{lie} off the beginning of a {unit}; e.g. {rows.off_example}"
         yield Finding(
             contract.name, "slice_values", Health.WRONG, found, f"correct {contract.slice.column} of these rows"
         )
@@ -323,7 +325,8 @@ def _others(engine: Engine, contract: Contract, moved: Sequence[MovedSlice]) -> 
         return Finding(contract.name, "other_writers", Health.OK, words)
     named = _some([each.label for each in slices])
     first = slices[0]
-    found = f"{named} no longer hold what a run left; {first.label} held {first.left.rows} rows after {first.run_id}"
+    hold = "holds" if len(slices) == 1 else "hold"
+    found = f"{named} no longer {hold} what a run left; {first.label} held {first.left.rows} rows after {first.run_id}"
     found += f" and now {first.now.rows}" if first.now.rows != first.left.rows else ", and holds other values"
     span = ",".join(each.label for each in slices[:NAMED_MAX])
     after = f"reslice status {shlex.quote(contract.name)} {shlex.quote(span)}"
