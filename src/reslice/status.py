@@ -60,7 +60,7 @@ def _whole(engine: Engine, contract: Contract, target: Target) -> Scope:
     """Return the range that is compared when none is named."""
     ends = engine.extent(contract, target)
     if ends is None:
-        found = f"{contract.table} holds no row that has a {contract.slice.column}, so there is no first slice"
+        found = f"{contract.table} holds no row with a value in {contract.slice.column}, so there is no first slice"
         asked = "a RANGE, or a target whose first slice is where to begin"
         failure = Failure("usage", asked, (found,), "reslice status --help")
         raise Misused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

@@ -78,6 +78,9 @@ class Dialect(Protocol):
     def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return a condition that is true when a value is not the first moment of a unit."""
 
+    def in_calendar(self, expression: str, column: Column) -> str:
+        """Return a condition that is true when a value lies on a day of the years 1 to 9999."""
+
     def plain(self, expression: str, column: Column) -> str:
         """Return the value free of any collation, so that equal means the same bytes."""
 

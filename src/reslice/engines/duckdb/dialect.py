@@ -150,6 +150,15 @@ class DuckDBDialect:
                 return f"coalesce(TRY_CAST(strftime({start}, '%Y%m%d') AS HUGEINT) <> {expression}, true)"
         return f"{self.slice_start(expression, column, slice_column)} <> {expression}"
 
+    def in_calendar(self, expression: str, column: Column) -> str:
+        """Return a condition that is true when a value lies on a day of the years 1 to 9999."""
+        day = expression
+        if column.family is Family.TEXT:
+            day = self._text_date(expression)
+        elif column.family is Family.INTEGER:
+            day = self._integer_date(expression)
+        return f"date_part('year', {day}) BETWEEN 1 AND 9999"
+
     def plain(self, expression: str, column: Column) -> str:
         """Return text under binary collation; other values as they are."""
         return f'{expression} COLLATE "binary"' if column.family is Family.TEXT else expression

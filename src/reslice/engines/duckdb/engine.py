@@ -144,9 +144,14 @@ class DuckDB(DuckDBSession):
         return replace(staged, repeated=int(repeated))
 
     def extent(self, contract: Contract, target: Target) -> tuple[Moment, Moment] | None:
-        """Return the first and the last slice of which the target holds rows; None when it holds none."""
+        """Return the first and the last slice of which the target holds rows; None when it holds none.
+
+        Rows whose value is no day of the calendar lie in no slice.
+        """
         column = sql.slice_column(contract, target)
-        ends = [f"{word}({self.dialect.plain(sql.quote(column.name), column)})" for word in ("min", "max")]
+        value = self.dialect.plain(sql.quote(column.name), column)
+        inside = self.dialect.in_calendar(value, column)
+        ends = [f"{word}({value}) FILTER (WHERE {inside})" for word in ("min", "max")]
         starts = [self.dialect.slice_start(end, column, contract.slice) for end in ends]
         texts = ", ".join(self.dialect.slice_text(start, column) for start in starts)
         with self.translated(contract, f"the slices of {target.resolved}"):
