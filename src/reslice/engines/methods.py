@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from reslice.contract import Method
 from reslice.engines import sql, versions
-from reslice.engines.sql import Dialect, Touch, quote
+from reslice.engines.sql import Dialect, quote
+from reslice.engines.touch import Touch, touch_statement, touched_values
 from reslice.values import Change, Fill
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ class Step(StrEnum):
     """What a statement of a publish is for."""
 
     KEEP = "keep what is replaced"
-    PICK = "pick the rows of the groups that move"
+    PICK = "pick the rows that are written to"
     TOUCH = "so that a concurrent UPDATE is a conflict and not lost"
+    PUT_BACK = "put back what was touched"
     REMOVE = "remove"
     CHANGE = "change"
     INSERT = "insert"
@@ -46,8 +48,8 @@ RUN_ID = frozenset({"run_id"})
 def writes(publication: Publication, dialect: Dialect, touch: Touch) -> tuple[Write, ...]:
     """Return the statements that replace the slices by the contract's method."""
     method = METHODS[publication.staged.contract.method]
-    if publication.staged.repeated and method is merge:  # rows of one key cannot be matched one by one
-        method = replace_slice
+    if method is merge and (publication.staged.repeated or publication.points):
+        method = replace_slice  # rows of one key cannot be matched one by one, nor may a row stay one of a version
     statements = method(publication, dialect, touch)
     return tuple(each for each in statements if each.statement)
 
@@ -58,10 +60,10 @@ def replace_slice(publication: Publication, dialect: Dialect, touch: Touch) -> l
     inside = publication.within(dialect, publication.written)
     return [
         _keep(publication, inside),
-        Write(Step.TOUCH, sql.touch_statement(dialect, contract, target, inside, touch, stays=False)),
+        Write(Step.TOUCH, touch_statement(dialect, contract, target, inside, touch, stays=False)),
         Write(Step.REMOVE, f"DELETE FROM {sql.target_name(target)} WHERE {inside}"),
         _insert(publication, inside),
-        *_forget_versions(publication, dialect),
+        *(_point(publication, dialect) if publication.points else ()),
     ]
 
 
@@ -80,11 +82,11 @@ def merge(publication: Publication, dialect: Dialect, touch: Touch) -> list[Writ
     return [
         _keep(publication, inside),
         _pick(publication, dialect),
-        Write(Step.TOUCH, sql.touch_statement(dialect, contract, target, there, touch, stays=True)),
+        Write(Step.TOUCH, touch_statement(dialect, contract, target, there, touch, stays=True)),
         Write(Step.REMOVE, f"DELETE FROM {sql.target_name(target)} WHERE {gone}"),
         _update(publication, dialect),
         _insert(publication, new),
-        *_forget_versions(publication, dialect),
+        *(_point(publication, dialect) if publication.points else ()),
     ]
 
 
@@ -96,15 +98,40 @@ def append_version(publication: Publication, dialect: Dialect, touch: Touch) -> 
     """Insert the staged rows beside the versions that are there, and point at them; a restore only points.
 
     Nothing is kept, since nothing is removed; the statement that would keep rows still sees that the columns are as
-    they were.
+    they were. The rows that were current are touched and put back: they are as before, and whoever is about to change
+    one of them meets a conflict, and does not change what is not current any more.
     """
-    staged, names = publication.staged, publication.names
     inside = publication.within(dialect, publication.written)
-    moves = versions.move_statements(dialect, staged, names, publication.where, publication.written)
     return [
         _keep(publication, "false"),
-        *([] if staged.restores else [_insert(publication, inside)]),
-        *(Write(Step.POINT, statement, RUN_ID) for statement in moves),
+        *_touch_version(publication, dialect, touch),
+        *([] if publication.staged.restores else [_insert(publication, inside)]),
+        *_point(publication, dialect),
+    ]
+
+
+def _touch_version(publication: Publication, dialect: Dialect, touch: Touch) -> list[Write]:
+    """Touch the rows of the versions that are current, and put them back."""
+    contract, target, rows = publication.staged.contract, publication.staged.target, publication.names.rows
+    touched = touched_values(dialect, contract, target, touch, stays=True)
+    if not touched:
+        return []
+    pointers = versions.current_pointers(publication.where, target)
+    current = versions.rows_select(dialect, contract, target, publication.where, pointers, row_id="row_id")
+    there = f"{dialect.row_id} IN (SELECT row_id FROM {rows})"
+    back = ", ".join(f"{quote(name)} = r.{quote(name)}" for name in touched)
+    pick = (
+        f"CREATE OR REPLACE TEMPORARY TABLE {rows} AS\n"
+        f"SELECT row_id, {sql.column_list(touched)} FROM ({current}) AS version_before\n"
+        f"WHERE {publication.within(dialect, publication.written)}"
+    )
+    return [
+        Write(Step.PICK, pick),
+        Write(Step.TOUCH, touch_statement(dialect, contract, target, there, touch, stays=True)),
+        Write(
+            Step.PUT_BACK,
+            f"UPDATE {sql.target_name(target)} AS t SET {back} FROM {rows} AS r WHERE t.{dialect.row_id} = r.row_id",
+        ),
     ]
 
 
@@ -131,13 +158,11 @@ def _insert(publication: Publication, condition: str) -> Write:
     return Write(Step.INSERT, statement, publication.stamps)
 
 
-def _forget_versions(publication: Publication, dialect: Dialect) -> list[Write]:
-    """Take the pointers of the slices away where the table was once written by append_version."""
-    staged = publication.staged
-    if not staged.target.has_pointers:
-        return []
-    statement = versions.forget_statement(dialect, staged, publication.names, publication.where, publication.written)
-    return [Write(Step.POINT, statement)]
+def _point(publication: Publication, dialect: Dialect) -> list[Write]:
+    """Move the pointers of the slices: to rows of a version, or to none where the rows of a slice are its only ones."""
+    staged, names = publication.staged, publication.names
+    moves = versions.move_statements(dialect, staged, names, publication.where, publication.written)
+    return [Write(Step.POINT, statement, RUN_ID) for statement in moves]
 
 
 def _keys(publication: Publication) -> list[str]:
@@ -183,9 +208,13 @@ def _pick(publication: Publication, dialect: Dialect) -> Write:
 
 
 def _update(publication: Publication, dialect: Dialect) -> Write:
-    """Give the groups that changed their staged values; also in columns of the grain, which the touch has altered."""
+    """Give the groups that changed their staged values; also in columns of the grain, which the touch has altered.
+
+    A column of a key stays where the touch has left it alone and its value is the same: writing it moves the row.
+    """
     staged, names = publication.staged, publication.names
-    left = {staged.contract.slice.column, *staged.target.keyed} - {measure.name for measure in staged.contract.measures}
+    same = {*_keys(publication), *(column.name for column in staged.target.columns if column.fill is Fill.IDENTITY)}
+    left = {staged.contract.slice.column, *(staged.target.keyed & same)}
     values = {name: value for name, value in sql.written_values(staged, "s").items() if name not in left}
     assignments = ", ".join(f"{quote(name)} = {value}" for name, value in values.items())
     statement = (

@@ -14,7 +14,8 @@ from reslice.engines import methods, sql, versions
 from reslice.engines.base import ReadBack
 from reslice.engines.methods import Step
 from reslice.engines.session import Session
-from reslice.engines.sql import Dialect, Names, Touch, quote
+from reslice.engines.sql import Dialect, Names, quote
+from reslice.engines.touch import Touch
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Range, Scope, moment_from_column
 from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
@@ -52,6 +53,8 @@ class Publication:
     base: Fingerprint
     where: str
     names: Names
+    points: bool = False
+    """Whether pointers at versions have to move although the method is another one."""
 
     @property
     def after(self) -> Fingerprint:
@@ -101,6 +104,13 @@ class Publication:
             f"  IS NOT DISTINCT FROM ({digest} FROM {relation} WHERE {condition})"
         )
 
+    def pointing(self, dialect: Dialect) -> str:
+        """Return the condition that pointers move: always by append_version, otherwise where it was the method once."""
+        staged = self.staged
+        if staged.contract.method is Method.APPEND_VERSION:
+            return "true"
+        return versions.points_condition(dialect, staged, self.names, self.where, self.written)
+
     @property
     def stamps(self) -> frozenset[str]:
         """The parameters that staged rows take when they are written; a restore puts the old stamps back."""
@@ -129,7 +139,7 @@ class Publication:
     def read_back(self, session: Session, turns: Sequence[int], run_id: str) -> ReadBack:
         """Read the written slices, and in the same snapshot whether others took a turn since the first of `turns`.
 
-        Where versions stay in the table, an update of the one before is read as well: its rows are not current any more.
+        Where versions stay in the table the one before is read as well: what changed there is not current any more.
         """
         table = {"table_name": self.staged.target.resolved}
         holds = self.holds(session.dialect, self.names.staged, self.written)
@@ -148,7 +158,7 @@ class Publication:
         return tuple(each.label for each in self.slices if live.get(each.slice, Fingerprint()) != each.staged)
 
     def _altered_before(self, session: Session, run_id: str) -> tuple[str, ...]:
-        """Name the written slices whose version before is not what was compared: somebody wrote to it around the commit."""
+        """Name the written slices whose version before is not what was compared: somebody wrote to it meanwhile."""
         contract, target = self.staged.contract, self.staged.target
         pointers = versions.pointers_before(self.where, run_id)
         rows = versions.rows_select(session.dialect, contract, target, self.where, pointers)

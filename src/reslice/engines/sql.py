@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from reslice.contract import Contract, Measure, SliceColumn
@@ -120,14 +119,19 @@ class Names:
     rows: str
 
 
+def dotted(*names: str) -> str:
+    """Return names quoted, with dots between them; empty ones are left out."""
+    return ".".join(quote(name) for name in names if name)
+
+
 def target_name(target: Target) -> str:
     """Return the qualified, quoted name of the target."""
-    return f"{quote(target.catalog)}.{quote(target.schema)}.{quote(target.table)}"
+    return dotted(target.catalog, target.schema, target.table)
 
 
 def relation(target: Target) -> str:
-    """Return what the target's rows are read from: the table, or the view of the current versions."""
-    return f"{quote(target.catalog)}.{quote(target.schema)}.{quote(target.current or target.table)}"
+    """Return what the target's rows are read from: the table, or the SELECT of the current versions."""
+    return f"({target.current}) AS current_rows" if target.current else target_name(target)
 
 
 def slice_column(contract: Contract, target: Target) -> Column:
@@ -264,14 +268,14 @@ def slices_select(names: Names, sums: Sequence[str]) -> str:
     Sums are columns `base_sum_N` and `staged_sum_N`, counted from 0; NULL where a side has no value to add up.
     """
     summed = "".join(f", {expression} AS sum_{place}" for place, expression in enumerate(sums))
-    side = "SELECT {0} AS slice, count(*) AS row_count, sum({1}) AS total" + summed + " FROM {2} GROUP BY 1"
+    side = f"SELECT {SLICE} AS slice, count(*) AS row_count, sum({HASH}) AS total{summed} FROM"
     shown = "".join(f",\n  b.sum_{n} AS base_sum_{n}, s.sum_{n} AS staged_sum_{n}" for n in range(len(sums)))
     return (
         "SELECT coalesce(b.slice, s.slice) AS slice,\n"
         "  coalesce(b.row_count, 0) AS base_rows, coalesce(b.total, 0) AS base_total,\n"
         f"  coalesce(s.row_count, 0) AS staged_rows, coalesce(s.total, 0) AS staged_total{shown}\n"
-        f"FROM ({side.format(SLICE, HASH, names.base)}) AS b\n"
-        f"FULL JOIN ({side.format(SLICE, HASH, names.staged)}) AS s ON b.slice = s.slice"
+        f"FROM ({side} {names.base} GROUP BY 1) AS b\n"
+        f"FULL JOIN ({side} {names.staged} GROUP BY 1) AS s ON b.slice = s.slice"
     )
 
 
@@ -359,41 +363,3 @@ def insert_statement(staged: Staged, names: Names, condition: str) -> str:
         f"INSERT INTO {target_name(staged.target)} ({column_list(values)})\n"
         f"SELECT {', '.join(values.values())} FROM {names.staged} AS s WHERE {condition}"
     )
-
-
-class Touch(StrEnum):
-    """What a touch puts into the columns of the rows that a publish is about to delete.
-
-    The first that the constraints of the target let through is taken: a CHECK is never broken by NULL.
-    """
-
-    OTHER = "another value everywhere"
-    NULL = "NULL where there may be one, another value elsewhere"
-    NULL_ONLY = "NULL where there may be one, nothing elsewhere"
-    NOTHING = "nothing"
-
-
-def touch_statement(
-    dialect: Dialect, contract: Contract, target: Target, condition: str, touch: Touch, *, stays: bool
-) -> str:
-    """Return the UPDATE after which a concurrent UPDATE of the slices' rows is a conflict; empty when there is none.
-
-    Conflicts are seen column by column, and only where the value is another one. Left out are the slice column, by
-    which the rows are then deleted, columns of keys (an update of those is a delete, and two deletes do conflict), and
-    where rows stay, those that nothing puts right again.
-    """
-    if touch is Touch.NOTHING:
-        return ""
-    values = []
-    for column in target.columns:
-        if column.fill is Fill.GENERATED or column.name == contract.slice.column or column.name in target.keyed:
-            continue
-        if stays and column.fill is Fill.IDENTITY:
-            continue
-        name, is_required = quote(column.name), column.name in target.not_null
-        other = dialect.different(name, column)
-        if touch is Touch.OTHER or (touch is Touch.NULL and is_required):
-            values.append(f"{name} = {other}")
-        elif not is_required:
-            values.append(f"{name} = CASE WHEN {name} IS NULL THEN {other} END")
-    return f"UPDATE {target_name(target)} SET {', '.join(values)} WHERE {condition}" if values else ""

@@ -8,7 +8,7 @@ writes it. Readers use the view `TABLE_current`, and so does everything else her
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reslice.contract import Contract, Method, StampValue
 from reslice.engines import sql
@@ -19,6 +19,14 @@ from reslice.values import Staged, Target
 VIEW_SUFFIX = "_current"
 OURS = "reslice"
 """The first word of the comment by which a view of ours is known."""
+
+
+def table_key(target: Target) -> str:
+    """Return the name under which the ledger has the versions of a table, and under which the view asks for them.
+
+    It is without the catalog, which in DuckDB is the name of the file, or whatever a reader has attached it as.
+    """
+    return f"{target.schema}.{target.table}"
 
 
 def view_name(target: Target) -> str:
@@ -39,7 +47,7 @@ def slice_key(dialect: Dialect, contract: Contract, target: Target, expression: 
 
 def current_pointers(where: str, target: Target) -> str:
     """Return the SELECT of the current version of each slice that has one: slice, version."""
-    return f"SELECT slice, version FROM {where}.pointers WHERE table_name = {text_literal(target.resolved)}"
+    return f"SELECT slice, version FROM {where}.pointers WHERE table_name = {text_literal(table_key(target))}"
 
 
 def pointers_before(where: str, run_id: str) -> str:
@@ -47,9 +55,15 @@ def pointers_before(where: str, run_id: str) -> str:
     return f"SELECT slice, version_before AS version FROM {where}.versions WHERE run_id = {text_literal(run_id)}"
 
 
-def rows_select(dialect: Dialect, contract: Contract, target: Target, where: str, pointers: str) -> str:
-    """Return the SELECT of the rows of the versions that `pointers` names; of no version where it names none."""
+def rows_select(
+    dialect: Dialect, contract: Contract, target: Target, where: str, pointers: str, *, row_id: str = ""
+) -> str:
+    """Return the SELECT of the rows of the versions that `pointers` names; of no version where it names none.
+
+    With `row_id` their physical place comes first, under that name.
+    """
     columns = ", ".join(f"t.{quote(column.name)}" for column in target.columns)
+    columns = f"t.{dialect.row_id} AS {row_id}, {columns}" if row_id else columns
     key = slice_key(dialect, contract, target, f"t.{quote(contract.slice.column)}")
     stamp = f"t.{quote(stamp_column(contract))}"
     return (
@@ -83,9 +97,15 @@ class View:
 
 
 def view(dialect: Dialect, contract: Contract, target: Target, where: str) -> View:
-    """Return the view that a contract needs."""
+    """Return the view that a contract needs.
+
+    It names no catalog, so that it is the same in a file that is renamed, copied, or attached under another name; only
+    where a catalog has the name of a schema, and so would be taken for it, the full names are written.
+    """
+    name = sql.dotted(target.catalog, target.schema, view_name(target))
+    if target.catalog.lower() not in (target.schema.lower(), contract.ledger.schema.lower()):
+        target, where = replace(target, catalog=""), quote(contract.ledger.schema)
     select = rows_select(dialect, contract, target, where, current_pointers(where, target))
-    name = f"{quote(target.catalog)}.{quote(target.schema)}.{quote(view_name(target))}"
     cut = f"{OURS}: the current versions of {target.table}, {contract.slice.unit} by {contract.slice.timezone}"
     return View(name, select, f"{cut}; {hashlib.sha256(select.encode()).hexdigest()[:12]}")
 
@@ -98,13 +118,13 @@ def cut_of(comment: str) -> str:
 def move_statements(dialect: Dialect, staged: Staged, names: Names, where: str, written: Scope) -> tuple[str, str]:
     """Return the statements that point each written slice at its new version, and note where it pointed before.
 
-    A run names its own rows; a restore names what the run it undoes had found. Both take the parameter `run_id`.
+    A run by append_version names its own rows, and one by another method the version of no run, since it has put its
+    rows in the place of all versions. A restore names what the run it undoes had found. All take the parameter
+    `run_id`.
     """
     contract, target = staged.contract, staged.target
-    column, table = sql.slice_column(contract, target), text_literal(target.resolved)
-    inside = sql.within(dialect, "slice", column, contract.slice, written)
-    keys = f"SELECT {dialect.slice_text('slice', column)} AS slice FROM {names.slices} WHERE {inside}"
-    version, undone = "$run_id", ""
+    table, keys = text_literal(table_key(target)), _written_slices(dialect, staged, names, written)
+    version, undone = "$run_id" if contract.method is Method.APPEND_VERSION else "''", ""
     if staged.restores:
         version = "coalesce(u.version, '')"
         undone = f"\nLEFT JOIN ({pointers_before(where, staged.restores)}) AS u ON u.slice = k.slice"
@@ -119,13 +139,19 @@ def move_statements(dialect: Dialect, staged: Staged, names: Names, where: str, 
     )
 
 
-def forget_statement(dialect: Dialect, staged: Staged, names: Names, where: str, written: Scope) -> str:
-    """Return the statement by which written slices have no versions: another method has replaced their rows."""
-    contract, target = staged.contract, staged.target
-    column = sql.slice_column(contract, target)
-    inside = sql.within(dialect, "slice", column, contract.slice, written)
-    keys = f"SELECT {dialect.slice_text('slice', column)} FROM {names.slices} WHERE {inside}"
-    return f"DELETE FROM {where}.pointers WHERE table_name = {text_literal(target.resolved)} AND slice IN ({keys})"
+def points_condition(dialect: Dialect, staged: Staged, names: Names, where: str, written: Scope) -> str:
+    """Return the condition that a written slice has a version, or had one that a restore is to point at again."""
+    target = staged.target
+    keys = _written_slices(dialect, staged, names, written)
+    has = f"EXISTS ({current_pointers(where, target)} AND version <> '' AND slice IN ({keys}))"
+    return f"{has} OR EXISTS ({pointers_before(where, staged.restores)})" if staged.restores else has
+
+
+def _written_slices(dialect: Dialect, staged: Staged, names: Names, written: Scope) -> str:
+    """Return the SELECT of the first moments, as text, of the slices that are written."""
+    column = sql.slice_column(staged.contract, staged.target)
+    inside = sql.within(dialect, "slice", column, staged.contract.slice, written)
+    return f"SELECT {dialect.slice_text('slice', column)} AS slice FROM {names.slices} WHERE {inside}"
 
 
 def listed_select(dialect: Dialect, contract: Contract, target: Target, where: str, scope: Scope | None) -> str:
@@ -133,7 +159,7 @@ def listed_select(dialect: Dialect, contract: Contract, target: Target, where: s
 
     Columns: slice, version, rows, whether it is current, and since when it is not (NULL where it is, or never was).
     """
-    table = text_literal(target.resolved)
+    table = text_literal(table_key(target))
     column = sql.slice_column(contract, target)
     key = slice_key(dialect, contract, target, f"t.{quote(column.name)}")
     inside = sql.within(dialect, f"t.{quote(column.name)}", column, contract.slice, scope) if scope else "true"
@@ -175,8 +201,8 @@ def prune_statement(dialect: Dialect, contract: Contract, target: Target, where:
 
 
 def _written(where: str, target: Target) -> str:
-    """Return the SELECT of the runs that wrote a version of the table."""
+    """Return the SELECT of the runs that wrote a version of the table: those that a slice has once pointed at."""
     return (
-        f"SELECT id FROM {where}.runs WHERE table_name = {text_literal(target.resolved)}"
-        f" AND method = '{Method.APPEND_VERSION}'"
+        f"SELECT DISTINCT run_id AS id FROM {where}.versions"
+        f" WHERE table_name = {text_literal(table_key(target))} AND version = run_id"
     )

@@ -145,22 +145,22 @@ POINTERS = LedgerTable(
     "append_version: which version of a slice is the current one, which the view TABLE_current reads",
     ("table_name", "slice"),
     _columns("""
-        table_name text the table, with catalog and schema
+        table_name text the table, with its schema
         slice      text the first moment of the slice, as the database writes it
-        version    text the run that wrote the version; empty for rows that were there before any version
+        version    text the run that wrote the version; empty for rows that no version wrote
     """),
 )
 
 VERSIONS = LedgerTable(
     "versions",
-    "append_version: each time a run moved the pointer of a slice, and from where",
+    "append_version: each time a run moved the pointer of a slice, and from where; also a run by another method does",
     ("run_id", "slice"),
     _columns("""
         run_id         text the run that moved it: one that wrote a version, or a restore
-        table_name     text the table, with catalog and schema
+        table_name     text the table, with its schema
         slice          text the first moment of the slice, as the database writes it
-        version        text the version that is current since then
-        version_before text the version that was current until then; empty for rows that were there before any version
+        version        text the version that is current since then; empty for rows that no version wrote
+        version_before text the version that was current until then; empty for rows that no version wrote
     """),
 )
 

@@ -102,6 +102,7 @@ class DuckDB(DuckDBSession):
         self._timeout = contract.timeouts.statement
         with self.translated(contract, f"the rows of {target.resolved}"):
             self._pin(contract)
+            target = self.ledger.versioned(contract, target, opened)
             with LEDGER_LOCK:  # numbers and snapshots are in one order
                 self.execute("BEGIN TRANSACTION")
                 self.execute(f"SELECT 1 FROM {sql.target_name(target)} LIMIT 0")
@@ -123,10 +124,10 @@ class DuckDB(DuckDBSession):
         """Put what a run replaced, and the base, of one snapshot, into temporary tables; the target is not touched."""
         token = secrets.token_hex(6)
         names = _names(token)
-        staged = Staged(contract, target, scope, token, (), restores=undone.id)
         self._timeout = contract.timeouts.statement
         with self.translated(contract, f"the rows of {target.resolved}"):
             self._pin(contract)
+            target = self.ledger.versioned(contract, target, opened)
             with LEDGER_LOCK:
                 self.execute("BEGIN TRANSACTION")
                 self.execute(f"SELECT 1 FROM {sql.target_name(target)} LIMIT 0")
@@ -134,6 +135,7 @@ class DuckDB(DuckDBSession):
             refuse_replaced_functions(contract, self.execute(sql.known_answer_select(self.dialect))[0])
             rows = replaced_rows(self, contract, target, undone)
             hashed = columns_of(contract)
+            staged = Staged(contract, target, scope, token, (), restores=undone.id)
             self._replaced[token] = sql.kept_select(self.dialect, staged, rows, hashed)
             self.execute(query_text.create(names.staged, self._replaced[token]))
             select = sql.base_select(self.dialect, contract, target, scope, hashed)
@@ -245,7 +247,8 @@ class DuckDB(DuckDBSession):
         written = scope_of(staged.scope, slices)
         scope, base = compared or (written, sum((each.base for each in slices), Fingerprint()))
         where = ledger.place(staged.target.catalog, staged.contract.ledger.schema)
-        return Publication(staged, slices, written, scope, base, where, _names(staged.token))
+        points = staged.target.has_pointers
+        return Publication(staged, slices, written, scope, base, where, _names(staged.token), points)
 
     def publish_statements(self, staged: Staged, slices: tuple[SliceDiff, ...], diff: Diff | None) -> tuple[str, ...]:
         """Return the SQL that recomputes and replaces `slices`, in order; none when there is nothing to replace.

@@ -12,7 +12,7 @@ import duckdb
 
 from reslice import ledger
 from reslice.contract import Contract, Method, SqlFile
-from reslice.engines import sql
+from reslice.engines import sql, versions
 from reslice.engines.affected import FIRST_INSTANT
 from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.dialect import family_of
@@ -112,7 +112,7 @@ class DuckDBHealth:
                 {"catalog": target.catalog},
             )
         word = re.compile(rf"(?<!\w){re.escape(target.table)}(?!\w)", re.IGNORECASE)
-        own = f"{target.schema}.{target.current}"
+        own = f"{target.schema}.{versions.view_name(target)}" if target.current else ""
         return tuple(
             name.removeprefix("main.")
             for name, text in rows

@@ -18,7 +18,7 @@ from reslice.engines import methods, sql
 from reslice.engines.duckdb.errors import lines_of, unknown
 from reslice.engines.methods import Step
 from reslice.engines.publication import Entry, Publication
-from reslice.engines.sql import Touch
+from reslice.engines.touch import Touch
 from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
 from reslice.values import Fingerprint, Published, State
 
@@ -69,7 +69,7 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, touch: Touch) 
         engine.execute("BEGIN TRANSACTION")
         order = _take_fence(engine, publication)
         began = time.monotonic()
-        _refuse_when_moved(engine, publication, entry.staged_order)
+        publication = _as_it_was_compared(engine, publication, entry.staged_order)
         _replace(engine, publication, opened.id, touch)
         _refuse_when_not_as_staged(engine, publication)
         milliseconds = round((time.monotonic() - began) * 1000)
@@ -97,8 +97,11 @@ def _take_fence(engine: DuckDB, publication: Publication) -> int:
     return int(generations[0][0])
 
 
-def _refuse_when_moved(engine: DuckDB, publication: Publication, staged_order: int) -> None:
-    """Refuse when a later run has finished, or the slices are no longer what was compared."""
+def _as_it_was_compared(engine: DuckDB, publication: Publication, staged_order: int) -> Publication:
+    """Refuse when a later run has finished, or the slices are no longer what was compared.
+
+    Return the publish with what the turn has shown: whether slices have versions.
+    """
     staged = publication.staged
     hull = publication.compared.hull
     later = ledger.later_run(engine, publication.where, staged.target.resolved, staged_order, hull)
@@ -112,6 +115,7 @@ def _refuse_when_moved(engine: DuckDB, publication: Publication, staged_order: i
         if live == before:
             found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
         raise _refused(publication, "base_moved", "the slice is what it was compared with", found)
+    return replace(publication, points=engine.execute(f"SELECT {publication.pointing(engine.dialect)}")[0][0])
 
 
 def _refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
@@ -136,9 +140,27 @@ def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch
             found = "its columns are no longer those that were looked at: " + lines_of(error)[0]
             raise _refused(publication, "base_moved", "the table is what it was compared with", found) from error
         except duckdb.ConstraintException as error:
+            if STILL_REFERENCED in str(error):
+                raise _referenced(publication, error) from error
             if write.step is not Step.TOUCH:
                 raise
             raise _CheckHitError from error
+
+
+STILL_REFERENCED = "still referenced by a foreign key"
+"""What DuckDB says of a row that may not be removed, nor written where that means to remove and insert it."""
+
+
+def _referenced(publication: Publication, error: duckdb.ConstraintException) -> Refused:
+    """Return the refusal of a publish that would take a row away which rows of other tables point at."""
+    contract, target = publication.staged.contract, publication.staged.target
+    row = str(error).partition('key "')[2].partition('" is')[0]
+    found = f"rows of {', '.join(target.referenced_by) or 'another table'} point at ({row}), which would be removed"
+    asked = f"no row is removed from {contract.table} while another points at it"
+    after = "delete the rows that point at it, or keep its group in the source"
+    about = f"{contract.name} for {publication.staged.scope.text}"
+    unchanged = f"{contract.table} is as it was; everything was rolled back"
+    return Refused(about, [Failure("target_referenced", asked, (found,), after)], unchanged=unchanged)
 
 
 def _now(engine: DuckDB) -> str:

@@ -26,7 +26,7 @@ from reslice.engines.duckdb import old_versions
 from reslice.engines.duckdb.errors import unknown
 from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_second_ledger
 from reslice.engines.duckdb.session import DuckDBSession
-from reslice.engines.duckdb.view import make_view
+from reslice.engines.duckdb.view import make_view, with_versions
 from reslice.ranges import Moment, Scope
 from reslice.values import (
     LedgerRun,
@@ -108,17 +108,20 @@ class DuckDBLedger:
             run_id = ledger.open_request(self._session, where, request, target, about)
             kept = ledger.kept_table(where, target)
             self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
-            target = self._with_versions(request.contract, target, where)
+            pointers = f"{versions.current_pointers(where, target)} AND version <> '' LIMIT 1"
+            target = replace(target, has_pointers=bool(self._session.execute(pointers)))
         return Opened(run_id, target, abandoned)
 
-    def _with_versions(self, contract: Contract, target: Target, where: str) -> Target:
-        """Return the target with what the ledger knows of its versions, and with the view of them where it has one."""
-        pointers = f"{versions.current_pointers(where, target)} AND version <> '' LIMIT 1"
-        has_pointers = bool(self._session.execute(pointers))
-        if contract.method is not Method.APPEND_VERSION:
-            return replace(target, has_pointers=has_pointers)
-        make_view(self._session, contract, target, where, has_pointers=has_pointers)
-        return replace(target, current=versions.view_name(target), has_pointers=has_pointers)
+    def versioned(self, contract: Contract, target: Target, opened: Opened | None) -> Target:
+        """Return the target with how its current versions are read, and for a run with the view that others read."""
+        if contract.method is not Method.APPEND_VERSION or opened is None:
+            return target
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        with LEDGER_LOCK, self._session.transaction():
+            versioned = with_versions(self._session, contract, target)
+            if versioned.current:
+                make_view(self._session, contract, versioned, where)
+        return versioned
 
     def create(self, contract: Contract, target: Target | None) -> LedgerMade:
         """Make the ledger ahead of the first run, or bring it up to date; rows that are there stay."""

@@ -6,15 +6,13 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslice.contract import Contract, Method
 from reslice.engines.duckdb.dialect import family_of
-from reslice.engines.duckdb.view import has_view
+from reslice.engines.duckdb.view import with_versions
 from reslice.engines.sql import quote
-from reslice.engines.versions import view_name
 from reslice.errors import Failure, Refused
 from reslice.values import Column, Fill, Target
 
@@ -34,9 +32,7 @@ def describe(session: Session, contract: Contract, path: Path | None) -> Target:
     if found is None:
         raise _missing(session, contract)
     target = described(session, found, (*contract.columns, *(stamp.column for stamp in contract.stamps)), path)
-    if contract.method is Method.APPEND_VERSION and has_view(session, contract, target):
-        return replace(target, current=view_name(target))
-    return target
+    return with_versions(session, contract, target) if contract.method is Method.APPEND_VERSION else target
 
 
 def described(session: Session, found: tuple[str, str, str, str], wanted: tuple[str, ...], path: Path | None) -> Target:

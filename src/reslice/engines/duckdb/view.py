@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reslice.contract import Contract
-from reslice.engines import versions
+from reslice.engines import sql, versions
 from reslice.engines.session import Session
 from reslice.errors import Failure, Refused
-from reslice.values import Target
+from reslice.values import Family, Target
 
 
-def has_view(session: Session, contract: Contract, target: Target) -> bool:
-    """Return whether the view is there; Refused[view_foreign] when something else bears its name."""
+def with_versions(session: Session, contract: Contract, target: Target) -> Target:
+    """Return the target with how its current versions are read, where the ledger is one that knows of versions.
+
+    Raises Refused[view_foreign] when the name of the view is taken by something that is not ours.
+    """
+    comment = _comment(session, contract, target)
+    if comment is not None and not comment.startswith(f"{versions.OURS}: "):
+        kind = "view" if comment is not TABLE else "table"
+        found = f"{target.schema}.{versions.view_name(target)} is a {kind} that reslice did not make"
+        raise _refused(contract, "view_foreign", found, f"rename that {kind}")
+    parts = {"catalog": target.catalog, "schema": contract.ledger.schema}
+    known = (
+        "SELECT 1 FROM duckdb_tables() WHERE database_name = $catalog AND schema_name = $schema"
+        " AND table_name = 'versions'"
+    )
+    if not _can_have_versions(contract, target) or not session.execute(known, parts):
+        return target
+    where = sql.dotted(target.catalog, contract.ledger.schema)
+    pointers = versions.current_pointers(where, target)
+    return replace(target, current=versions.rows_select(session.dialect, contract, target, where, pointers))
+
+
+def _can_have_versions(contract: Contract, target: Target) -> bool:
+    """Whether the table has the columns by which versions are told apart; one that has not is refused later on."""
+    families = {column.name: column.family for column in target.columns}
+    stamp, cut = versions.stamp_column(contract), contract.slice.column
+    return families.get(stamp) is Family.TEXT and families.get(cut, Family.OTHER) in CAN_BE_CUT
+
+
+CAN_BE_CUT = frozenset({Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ, Family.TEXT, Family.INTEGER})
+
+TABLE = ""
+"""What stands for the comment of a table, which has none of ours."""
+
+
+def _comment(session: Session, contract: Contract, target: Target) -> str | None:
+    """Return the comment of what bears the name of the view; None when nothing does."""
     rows = session.execute(
-        "SELECT kind, comment FROM (SELECT database_name, schema_name, table_name AS name, 'table' AS kind,"
-        " '' AS comment FROM duckdb_tables() UNION ALL"
-        " SELECT database_name, schema_name, view_name, 'view', coalesce(comment, '') FROM duckdb_views()) AS things"
+        "SELECT comment FROM (SELECT database_name, schema_name, table_name AS name, '' AS comment"
+        " FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name, coalesce(comment, 'none')"
+        " FROM duckdb_views()) AS things"
         " WHERE database_name = $catalog AND schema_name = $schema AND lower(name) = lower($name)",
         {"catalog": target.catalog, "schema": target.schema, "name": versions.view_name(target)},
     )
-    if rows and not rows[0][1].startswith(f"{versions.OURS}: "):
-        found = f"{target.schema}.{versions.view_name(target)} is a {rows[0][0]} that reslice did not make"
-        raise _refused(contract, "view_foreign", found, f"rename that {rows[0][0]}")
-    return bool(rows)
+    return rows[0][0] if rows else None
 
 
-def make_view(session: Session, contract: Contract, target: Target, where: str, *, has_pointers: bool) -> None:
-    """Make the view, or bring it up to date; the caller commits.
+def make_view(session: Session, contract: Contract, target: Target, where: str) -> None:
+    """Make the view that others read, or bring it up to date; the caller commits.
 
     Raises Refused[contract_changed] when the versions that are there go by slices of another unit or zone.
     """
     wanted = versions.view(session.dialect, contract, target, where)
-    comment = ""
-    if has_view(session, contract, target):
-        rows = session.execute(
-            "SELECT coalesce(comment, '') FROM duckdb_views() WHERE database_name = $catalog AND schema_name = $schema"
-            " AND lower(view_name) = lower($name)",
-            {"catalog": target.catalog, "schema": target.schema, "name": versions.view_name(target)},
-        )
-        comment = rows[0][0]
+    comment = _comment(session, contract, target) or ""
     if comment == wanted.comment:
         return
-    if comment and has_pointers and versions.cut_of(comment) != wanted.cut:
+    if comment and target.has_pointers and versions.cut_of(comment) != wanted.cut:
         found = f"there are versions already: {versions.cut_of(comment)}"
         raise _refused(contract, "contract_changed", found, "put slice back as it was, or begin with a new table")
     for statement in wanted.statements:
