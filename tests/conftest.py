@@ -19,10 +19,23 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]
 
 
 @pytest.fixture
-def orders(engine: Database) -> Orders:
-    return Orders(engine)
+def method() -> str:
+    """How slices are replaced. A module that says METHODS has its tests run over these."""
+    return "replace_slice"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    methods = getattr(metafunc.module, "METHODS", None)
+    chosen = any("method" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if methods and "method" in metafunc.fixturenames and not chosen:
+        metafunc.parametrize("method", methods)
 
 
 @pytest.fixture
-def empty_orders(engine: Database) -> Orders:
-    return Orders(engine, filled=False)
+def orders(engine: Database, method: str) -> Orders:
+    return Orders(engine, method=method)
+
+
+@pytest.fixture
+def empty_orders(engine: Database, method: str) -> Orders:
+    return Orders(engine, method=method, filled=False)

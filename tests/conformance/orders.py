@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from reslice.errors import Refused, ResliceError, Stopped
 from reslice.target_handle import TargetHandle
 from reslice.values import Counts, Outcome, Run
 from tests.conformance.databases import Database, Row
+
+VERSION = "version_id"
+"""The column that tells versions apart."""
 
 D1, D2, D3, D4 = "2024-03-01", "2024-03-02", "2024-03-03", "2024-03-04"
 
@@ -42,6 +46,10 @@ FROM orders_fact
 WHERE order_date BETWEEN :start AND :end
 GROUP BY order_date, channel
 """
+
+EVERY_METHOD = ("replace_slice", "merge", "append_version")
+IN_PLACE = ("replace_slice", "merge")
+"""The methods after which the table holds one version of a slice; of the other one the view does."""
 
 ALLOWED = {"empty_slice": "allow", "total_change": "allow"}
 """Guards that a case does not test let everything through."""
@@ -83,12 +91,19 @@ class Target:
         declaration: dict[str, Any],
         source: str,
         folder: Path | None = None,
+        method: str = "replace_slice",
     ) -> None:
         self.database = database
         self.name = name
+        self.method = method
         self.folder = folder or database.folder
         self.table: str = declaration["table"]
         self.declaration = declaration
+        if method != "replace_slice":
+            declaration["method"] = method
+        if method == "append_version":
+            declaration["stamps"] = {VERSION: "run_id", **declaration.get("stamps", {})}
+            self.add_version_column(self.table)
         self.file = self.folder / f"{name}.yml"
         self.source(source)
         self.declare()
@@ -183,9 +198,26 @@ class Target:
         assert error.run is None or not error.run.target_changed
         return error
 
+    def add_version_column(self, table: str) -> None:
+        """Give a table the column that tells versions apart; a test need not know of it."""
+        self.database.execute(f"ALTER TABLE {table} ADD COLUMN {VERSION} VARCHAR")
+
+    @property
+    def current(self) -> str:
+        """What a reader reads: the table, or the view of the current versions once there is one."""
+        view = f"{self.table}_current"
+        views = "SELECT 1 FROM duckdb_views() WHERE view_name = ?"
+        is_there = self.method == "append_version" and self.database.rows(views, [view.rpartition(".")[2]])
+        return view if is_there else self.table
+
+    @property
+    def columns(self) -> str:
+        """What a test selects of a row: every column but the one it need not know of."""
+        return f"* EXCLUDE ({VERSION})" if self.method == "append_version" else "*"
+
     def rows(self) -> list[Row]:
-        """Return the rows of the target."""
-        return ordered(self.database.rows(f"SELECT * FROM {self.table}"))
+        """Return the rows of the target, as a reader has them."""
+        return ordered(self.database.rows(f"SELECT {self.columns} FROM {self.current}"))
 
     def versions(self) -> list[Row]:
         """Return the rows of the target with their physical place."""
@@ -235,15 +267,27 @@ class Target:
         widened = {key: value for key, value in options.items() if key in ("with_affected", "interval", "rewrite")}
         plan = self.plan(range, **widened)
         assert plan.diff is not None and plan.diff.counts == counts
+        before = self.versions()
         run = self.run(range, **options)
         assert run.outcome is Outcome.PUBLISHED and run.target_changed and run.error is None
         assert run.diff is not None and run.diff.counts == counts
         assert self.rows() == ordered(after)
+        self._leaves_alone(before)
         self._holds(run, "published", counts)
         assert run.after == run.diff.staged
         self.unchanged(range, **(again or {}))
         assert self.rows() == ordered(after)
         return run
+
+    def _leaves_alone(self, before: list[Row]) -> None:
+        """Hold a publish to the rows it need not touch: by merge those of equal groups, by append_version all."""
+        if self.method == "replace_slice":
+            return
+        after = self.versions()
+        lasting, seen = {row[1:] for row in after}, Counter(row[1:] for row in before)
+        for row in before:
+            stays = self.method == "append_version" or (row[1:] in lasting and seen[row[1:]] == 1)
+            assert row in after or not stays, f"{row} was there, and is not any more"
 
     def unchanged(self, range: str, **options: Any) -> Run:
         """Run where nothing differs: no row moves, and the ledger says so."""
@@ -298,16 +342,21 @@ class Target:
         return first
 
 
+COLUMNS = "order_date date, channel varchar, order_count bigint, amount_cents bigint"
+
+
 class Orders(Target):
     """orders_fact and daily_orders, filled with T0."""
 
-    def __init__(self, database: Database, *, filled: bool = True, folder: Path | None = None) -> None:
+    def __init__(
+        self, database: Database, *, filled: bool = True, folder: Path | None = None, method: str = "replace_slice"
+    ) -> None:
         database.execute(
             "CREATE TABLE orders_fact (order_id bigint, order_date date, channel varchar, amount_cents bigint)"
         )
         self.database = database
         database.insert("orders_fact", FACTS)
-        self.make_target()
+        self._create_target("daily_orders", COLUMNS)
         declaration = {
             "table": "daily_orders",
             "source": "source.sql",
@@ -316,13 +365,17 @@ class Orders(Target):
             "measures": {"order_count": {"min": 1}, "amount_cents": {}},
             "guards": ALLOWED,
         }
-        super().__init__(database, "daily_orders", declaration, SOURCE, folder=folder)
+        super().__init__(database, "daily_orders", declaration, SOURCE, folder=folder, method=method)
         if filled:
             self.fill()
 
     def make_target(self, columns: str = "", table: str = "daily_orders") -> None:
         """Create the target anew, empty; `columns` replaces its columns."""
-        columns = columns or "order_date date, channel varchar, order_count bigint, amount_cents bigint"
+        self._create_target(table, columns or COLUMNS)
+        if self.method == "append_version":
+            self.add_version_column(table)
+
+    def _create_target(self, table: str, columns: str) -> None:
         self.database.execute(f"DROP TABLE IF EXISTS {table}")
         self.database.execute(f"CREATE TABLE {table} ({columns})")
 

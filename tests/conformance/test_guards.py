@@ -8,7 +8,7 @@ import pytest
 
 from reslice.errors import Misused, Stopped
 from reslice.values import Outcome
-from tests.conformance.orders import D1, D2, D3, T0, Orders, changed, found, kinds, without
+from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, T0, Orders, changed, found, kinds, without
 
 WHOLE = f"{D1}..{D3}"
 
@@ -70,6 +70,7 @@ def test_a_guard_stops_until_it_is_allowed_with_a_reason(orders: Orders, guard: 
         orders.unchanged(WHOLE)
 
 
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @PARAMETERS
 def test_a_stopped_run_is_approved_by_its_id_and_publishes_exactly_that(orders: Orders, guard: str) -> None:
     after, _ = guarded(orders, guard)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reslice.values import Change, Outcome
-from tests.conformance.orders import D1, D2, D3, D4, T0, Orders, changed, found, without
+from tests.conformance.orders import D1, D2, D3, D4, EVERY_METHOD, IN_PLACE, T0, Orders, changed, found, without
+
+METHODS = EVERY_METHOD
 
 
 def test_t01_1_a_range_published_twice_holds_every_order_once(empty_orders: Orders) -> None:
@@ -12,9 +16,9 @@ def test_t01_1_a_range_published_twice_holds_every_order_once(empty_orders: Orde
     assert run.diff is not None
     assert (run.diff.totals["order_count"].before, run.diff.totals["order_count"].after) == (None, 8)
     assert (run.diff.totals["amount_cents"].before, run.diff.totals["amount_cents"].after) == (None, 12149)
-    assert empty_orders.database.rows("SELECT count(*), sum(order_count), sum(amount_cents) FROM daily_orders") == [
-        (6, 8, 12149)
-    ]
+    assert empty_orders.database.rows(
+        f"SELECT count(*), sum(order_count), sum(amount_cents) FROM {empty_orders.current}"
+    ) == [(6, 8, 12149)]
     proof = empty_orders.verify(f"{D1}..{D3}")
     assert proof.repeatable and proof.equals_source and proof.unstable_columns == ()
 
@@ -42,7 +46,7 @@ def test_t05_1_a_group_without_a_source_row_is_removed(orders: Orders) -> None:
     assert (group.change, dict(group.key)) == (Change.REMOVED, {"order_date": D3, "channel": "phone"})
     assert dict(group.before or {}) == {"order_count": 1, "amount_cents": 999} and group.after is None
     assert orders.groups(run.id) == [("removed", (D3, "phone"), (1, 999), None)]
-    assert orders.database.rows("SELECT count(*), sum(amount_cents) FROM daily_orders") == [(5, 11150)]
+    assert orders.database.rows(f"SELECT count(*), sum(amount_cents) FROM {orders.current}") == [(5, 11150)]
 
 
 def test_t05_3_a_row_outside_the_range_stays_though_no_source_row_is_behind_it(orders: Orders) -> None:
@@ -53,7 +57,7 @@ def test_t05_3_a_row_outside_the_range_stays_though_no_source_row_is_behind_it(o
 
     assert run.outcome is Outcome.PUBLISHED and run.rewritten and not run.target_changed
     assert [row for row in before if row[1] == "2024-02-29"] == [r for r in orders.versions() if r[1] == "2024-02-29"]
-    assert orders.database.rows("SELECT count(*), sum(amount_cents) FROM daily_orders") == [(7, 13049)]
+    assert orders.database.rows(f"SELECT count(*), sum(amount_cents) FROM {orders.current}") == [(7, 13049)]
     orders.unchanged(f"{D1}..{D3}")
 
 
@@ -93,7 +97,7 @@ def test_t06_2_a_slice_may_become_empty_with_consent(orders: Orders) -> None:
         reason="the shop was closed",
     )
 
-    assert orders.database.rows("SELECT count(*), sum(amount_cents) FROM daily_orders") == [(4, 10199)]
+    assert orders.database.rows(f"SELECT count(*), sum(amount_cents) FROM {orders.current}") == [(4, 10199)]
     row = orders.ledger(run.id)
     assert (row["groups_removed"], row["reason"]) == (2, "the shop was closed")
     assert orders.slices(run.id) == [(D1, "unchanged"), (D2, "published"), (D3, "unchanged")]
@@ -134,6 +138,7 @@ def test_t06_6_a_fan_out_is_held_by_its_total(orders: Orders) -> None:
     assert orders.rows() == list(T0)
 
 
+@pytest.mark.parametrize("method", IN_PLACE)
 def test_only_the_slices_that_differ_are_rewritten(orders: Orders) -> None:
     orders.correct(4, 1300)
     outside = [row for row in orders.versions() if row[1] != D2]
@@ -149,14 +154,17 @@ def test_only_the_slices_that_differ_are_rewritten(orders: Orders) -> None:
 
 def test_rewrite_writes_every_slice_that_has_rows_and_the_result_does_not_move(orders: Orders) -> None:
     versions = {row[0] for row in orders.versions()}
-
-    for _ in range(2):
+    for turn in range(1, 3):
         run = orders.run(f"{D1}..{D4}", rewrite=True)
         assert run.outcome is Outcome.PUBLISHED and run.rewritten and not run.target_changed
         assert run.slices_done == (D1, D2, D3)
         assert orders.ledger(run.id)["state"] == "published"
         assert orders.rows() == list(T0)
-    assert versions.isdisjoint(row[0] for row in orders.versions())
+        places = {row[0] for row in orders.versions()}
+        if orders.method == "append_version":
+            assert versions < places and len(places) == 6 * (turn + 1)
+        else:
+            assert versions == places if orders.method == "merge" else versions.isdisjoint(places)
 
 
 def test_rewrite_of_a_range_that_is_empty_on_both_sides_is_unchanged(orders: Orders) -> None:
@@ -219,12 +227,13 @@ def test_t10_1_the_same_rows_published_a_second_time_are_not_dropped(orders: Ord
 
 def test_t17_6_rows_outside_the_range_are_the_same_before_and_after(orders: Orders) -> None:
     orders.correct(4, 1300)
-    outside = "SELECT count(*), sum(amount_cents), string_agg(x::varchar, ';' ORDER BY x) FROM daily_orders AS x"
-    before = orders.database.rows(f"{outside} WHERE order_date <> '{D2}'")
+    outside = "SELECT count(*), sum(amount_cents), string_agg(x::varchar, ';' ORDER BY x) FROM {} AS x WHERE "
+    outside += f"order_date <> '{D2}'"
+    before = orders.database.rows(outside.format(orders.current))
     places = [row for row in orders.versions() if row[1] != D2]
 
     orders.publish(D2, changed=1, unchanged=1, after=changed((D2, "web", 1, 1300)))
 
     assert before[0][:2] == (4, 10199)
-    assert orders.database.rows(f"{outside} WHERE order_date <> '{D2}'") == before
+    assert orders.database.rows(outside.format(orders.current)) == before
     assert [row for row in orders.versions() if row[1] != D2] == places

@@ -11,7 +11,9 @@ import pytest
 from reslice.errors import Refused
 from reslice.values import Outcome
 from tests.conformance.databases import Database, Row
-from tests.conformance.orders import ALLOWED, Target, found, kinds
+from tests.conformance.orders import ALLOWED, EVERY_METHOD, IN_PLACE, Target, found, kinds
+
+METHODS = EVERY_METHOD
 
 NEW_YORK = "America/New_York"
 
@@ -55,7 +57,7 @@ TYPES = {
 class Periods(Target):
     """One row per period and channel, from a table of days with a number each."""
 
-    def __init__(self, engine: Database, kind: SliceType, unit: str) -> None:
+    def __init__(self, engine: Database, kind: SliceType, unit: str, method: str) -> None:
         self.kind, self.unit = kind, unit
         engine.execute("CREATE TABLE days (day date, channel varchar, cents bigint)")
         engine.execute(f"CREATE TABLE periods (period {kind.type_text}, channel varchar, cents bigint)")
@@ -73,21 +75,20 @@ class Periods(Target):
             "measures": {"cents": {}},
             "guards": ALLOWED | {"max_slices": 4_000_000},
         }
-        super().__init__(engine, "periods", declaration, source)
+        super().__init__(engine, "periods", declaration, source, method=method)
 
     def period(self, day: str) -> str:
         return self.kind.of_day.format(f"CAST(date_trunc('{self.unit}', {day}) AS DATE)")
 
     def put(self, first: date, channel: str, cents: int) -> None:
         """Put a row straight into the target."""
-        self.database.execute(
-            f"INSERT INTO periods SELECT {self.kind.of_day.format(f'''DATE '{first}' ''')}, '{channel}', {cents}"
-        )
+        value = self.kind.of_day.format(f"DATE '{first}' ")
+        self.database.execute(f"INSERT INTO periods (period, channel, cents) SELECT {value}, '{channel}', {cents}")
 
     def as_days(self) -> list[Row]:
         """Return the target with its periods as the days on which they begin."""
         return self.database.rows(
-            f"SELECT {self.kind.to_day.format('period')}, channel, cents FROM periods ORDER BY ALL"
+            f"SELECT {self.kind.to_day.format('period')}, channel, cents FROM {self.current} ORDER BY ALL"
         )
 
     def versions(self) -> list[Row]:
@@ -120,8 +121,10 @@ RANGES = {
 
 @pytest.mark.parametrize("unit", list(RANGES))
 @pytest.mark.parametrize("kind", list(TYPES))
-def test_a_range_of_every_type_and_unit_is_replaced_and_nothing_else(engine: Database, kind: str, unit: str) -> None:
-    periods = Periods(engine, TYPES[kind], unit)
+def test_a_range_of_every_type_and_unit_is_replaced_and_nothing_else(
+    engine: Database, method: str, kind: str, unit: str
+) -> None:
+    periods = Periods(engine, TYPES[kind], unit, method)
     range, first, last, count = RANGES[unit]
     before, after = first_of(unit, first - timedelta(days=1)), first_of(unit, last + timedelta(days=1))
     # One cent on every day from the period before the range to the period after it.
@@ -156,11 +159,13 @@ def test_a_range_of_every_type_and_unit_is_replaced_and_nothing_else(engine: Dat
 
 
 @pytest.mark.parametrize("kind", list(TYPES))
-def test_a_list_of_many_ranges_is_replaced_and_what_lies_between_is_not(engine: Database, kind: str) -> None:
-    periods = Periods(engine, TYPES[kind], "day")
+def test_a_list_of_many_ranges_is_replaced_and_what_lies_between_is_not(
+    engine: Database, method: str, kind: str
+) -> None:
+    periods = Periods(engine, TYPES[kind], "day", method)
     days = [date(2024, 1, 1) + timedelta(days=each) for each in range(90)]
     engine.execute("INSERT INTO days SELECT DATE '2024-01-01' + n::integer, 'web', 1 FROM range(90) AS days (n)")
-    engine.execute(f"INSERT INTO periods SELECT {periods.period('day')}, 'old', 2 FROM days")
+    engine.execute(f"INSERT INTO periods (period, channel, cents) SELECT {periods.period('day')}, 'old', 2 FROM days")
     periods.declare(guards=ALLOWED)
 
     even = ",".join(str(day) for day in days[::2])
@@ -174,7 +179,7 @@ def test_a_list_of_many_ranges_is_replaced_and_what_lies_between_is_not(engine: 
 @pytest.mark.parametrize("kind", list(TYPES))
 @pytest.mark.parametrize("edge", ["first", "last"])
 def test_t22_4_the_edges_of_the_calendar_are_slices_like_others(
-    engine: Database, kind: str, unit: str, edge: str
+    engine: Database, method: str, kind: str, unit: str, edge: str
 ) -> None:
     day = date(1, 1, 1) if edge == "first" else date(9999, 12, 31)
     other = date(1, 4, 1) if edge == "first" else date(9999, 9, 30)
@@ -183,7 +188,7 @@ def test_t22_4_the_edges_of_the_calendar_are_slices_like_others(
         "month": str(day)[:7],
         "quarter": f"{str(day)[:4]}-Q{(day.month + 2) // 3}",
     }[unit]
-    periods = Periods(engine, TYPES[kind], unit)
+    periods = Periods(engine, TYPES[kind], unit, method)
     engine.execute(f"INSERT INTO days VALUES (DATE '{day}', 'web', 4)")
     periods.put(first_of(unit, other), "web", 1)
 
@@ -197,14 +202,14 @@ def test_t22_4_the_edges_of_the_calendar_are_slices_like_others(
 
 
 @pytest.mark.parametrize("kind", list(TYPES))
-def test_the_last_week_of_the_calendar_ends_with_it(engine: Database, kind: str) -> None:
-    periods = Periods(engine, TYPES[kind], "week")
+def test_the_last_week_of_the_calendar_ends_with_it(engine: Database, method: str, kind: str) -> None:
+    periods = Periods(engine, TYPES[kind], "week", method)
     engine.execute("INSERT INTO days VALUES (DATE '9999-12-31', 'web', 4)")
     periods.publish("9999-W52", added=1, after=[("9999-12-27", "web", 4)])
 
 
 @pytest.mark.parametrize("edge", ["0001-01-01T00:00", "9999-12-31T23:00"])
-def test_the_first_and_the_last_hour_of_the_calendar(engine: Database, edge: str) -> None:
+def test_the_first_and_the_last_hour_of_the_calendar(engine: Database, method: str, edge: str) -> None:
     engine.execute("CREATE TABLE hourly (hour TIMESTAMP WITH TIME ZONE, cents bigint)")
     source = (
         f"SELECT timezone('UTC', TIMESTAMP '{edge.replace('T', ' ')}:00') AS hour, 4 AS cents"
@@ -217,19 +222,20 @@ def test_the_first_and_the_last_hour_of_the_calendar(engine: Database, edge: str
         "slice": {"column": "hour", "unit": "hour"},
         "measures": {"cents": {}},
     }
-    target = Target(engine, "hourly", declaration, source)
+    target = Target(engine, "hourly", declaration, source, method=method)
     assert target.run(edge).outcome is Outcome.PUBLISHED
-    assert engine.rows("SELECT CAST(timezone('UTC', hour) AS VARCHAR), cents FROM hourly") == [
+    assert engine.rows(f"SELECT CAST(timezone('UTC', hour) AS VARCHAR), cents FROM {target.current}") == [
         (edge.replace("T", " ") + ":00", 4)
     ]
     assert target.run(edge).outcome is Outcome.UNCHANGED
 
 
-def test_t22_1_the_days_around_the_epoch_are_two_days(engine: Database) -> None:
+@pytest.mark.parametrize("method", IN_PLACE)
+def test_t22_1_the_days_around_the_epoch_are_two_days(engine: Database, method: str) -> None:
     for kind in ("date", "new_york"):
         engine.execute("DROP TABLE IF EXISTS days")
         engine.execute("DROP TABLE IF EXISTS periods")
-        periods = Periods(engine, TYPES[kind], "day")
+        periods = Periods(engine, TYPES[kind], "day", method)
         engine.execute("INSERT INTO days VALUES (DATE '1969-12-31', 'web', 5), (DATE '1970-01-01', 'web', 7)")
         periods.publish("1969-12-31..1970-01-01", added=2, after=[("1969-12-31", "web", 5), ("1970-01-01", "web", 7)])
 
@@ -253,8 +259,10 @@ def test_t22_1_the_days_around_the_epoch_are_two_days(engine: Database) -> None:
         ("integer", "month", "20240305"),
     ],
 )
-def test_a_staged_value_that_begins_no_slice_is_refused(engine: Database, kind: str, unit: str, value: str) -> None:
-    periods = Periods(engine, TYPES[kind], unit)
+def test_a_staged_value_that_begins_no_slice_is_refused(
+    engine: Database, method: str, kind: str, unit: str, value: str
+) -> None:
+    periods = Periods(engine, TYPES[kind], unit, method)
     periods.source(f"SELECT {value} AS period, 'web' AS channel, 1 AS cents WHERE :start <= :end")
     range = {"day": "2024-03-01..2024-03-09", "week": "2024-W10", "month": "2024-03"}[unit]
 
@@ -273,11 +281,11 @@ def test_a_staged_value_that_begins_no_slice_is_refused(engine: Database, kind: 
     ],
 )
 def test_a_value_in_the_target_that_belongs_to_no_slice_is_refused_and_not_removed(
-    engine: Database, kind: str, value: str
+    engine: Database, method: str, kind: str, value: str
 ) -> None:
-    periods = Periods(engine, TYPES[kind], "day")
+    periods = Periods(engine, TYPES[kind], "day", method)
     engine.execute("INSERT INTO days VALUES (DATE '2024-03-05', 'web', 4)")
-    engine.execute(f"INSERT INTO periods VALUES ({value}, 'old', 9)")
+    engine.execute(f"INSERT INTO periods (period, channel, cents) VALUES ({value}, 'old', 9)")
     before = engine.rows("SELECT rowid, channel, cents FROM periods")
 
     error: Refused = periods.fails("run", Refused, "2024-03-01..2024-03-31")
@@ -291,11 +299,11 @@ def test_a_value_in_the_target_that_belongs_to_no_slice_is_refused_and_not_remov
     [("timestamp", "TIMESTAMP '2024-03-05 12:00:00'"), ("timestamptz", "TIMESTAMPTZ '2024-03-05 12:00:00+00'")],
 )
 def test_an_instant_in_the_target_that_begins_no_slice_is_shown_and_replaced_with_its_slice(
-    engine: Database, kind: str, value: str
+    engine: Database, method: str, kind: str, value: str
 ) -> None:
-    periods = Periods(engine, TYPES[kind], "day")
+    periods = Periods(engine, TYPES[kind], "day", method)
     engine.execute("INSERT INTO days VALUES (DATE '2024-03-05', 'web', 4)")
-    engine.execute(f"INSERT INTO periods VALUES ({value}, 'web', 9)")
+    engine.execute(f"INSERT INTO periods (period, channel, cents) VALUES ({value}, 'web', 9)")
 
     run = periods.publish("2024-03-05", added=1, removed=1, after=[("2024-03-05", "web", 4)])
 
@@ -304,17 +312,19 @@ def test_an_instant_in_the_target_that_begins_no_slice_is_shown_and_replaced_wit
     assert str(removed.key["period"]).startswith("2024-03-05 12:00:00") and removed.slice == "2024-03-05"
 
 
-def test_infinite_dates_in_source_and_target_belong_to_no_range(engine: Database) -> None:
-    periods = Periods(engine, TYPES["date"], "day")
+def test_infinite_dates_in_source_and_target_belong_to_no_range(engine: Database, method: str) -> None:
+    periods = Periods(engine, TYPES["date"], "day", method)
     engine.execute(
         "INSERT INTO days VALUES ('infinity', 'web', 1), ('-infinity', 'web', 2), (DATE '2024-03-05', 'web', 4)"
     )
-    engine.execute("INSERT INTO periods VALUES ('infinity', 'web', 8), ('-infinity', 'web', 9)")
+    engine.execute(
+        "INSERT INTO periods (period, channel, cents) VALUES ('infinity', 'web', 8), ('-infinity', 'web', 9)"
+    )
 
     run = periods.run("2024-03-01..2024-03-31")
 
     assert run.outcome is Outcome.PUBLISHED and run.slices_done == ("2024-03-05",)
-    assert engine.rows("SELECT CAST(period AS VARCHAR), cents FROM periods ORDER BY cents") == [
+    assert engine.rows(f"SELECT CAST(period AS VARCHAR), cents FROM {periods.current} ORDER BY cents") == [
         ("2024-03-05", 4),
         ("infinity", 8),
         ("-infinity", 9),
@@ -324,7 +334,7 @@ def test_infinite_dates_in_source_and_target_belong_to_no_range(engine: Database
 
 
 @pytest.mark.parametrize("type_text", ["boolean", "double", "time", "uuid", "interval"])
-def test_a_slice_column_of_another_type_is_refused(engine: Database, type_text: str) -> None:
-    periods = Periods(engine, SliceType(type_text, "{0}", "{0}"), "day")
+def test_a_slice_column_of_another_type_is_refused(engine: Database, method: str, type_text: str) -> None:
+    periods = Periods(engine, SliceType(type_text, "{0}", "{0}"), "day", method)
     error: Refused = periods.fails("run", Refused, "2024-03-01")
     assert "target_type" in kinds(error)

@@ -13,7 +13,9 @@ import pytest
 from reslice.errors import Refused, Retryable, Stopped
 from reslice.values import Outcome
 from tests.conformance.databases import Database, Row
-from tests.conformance.orders import Target, found, kinds
+from tests.conformance.orders import EVERY_METHOD, Target, found, kinds
+
+METHODS = EVERY_METHOD
 
 JAN1, JAN2, JAN3 = "2026-01-01", "2026-01-02", "2026-01-03"
 
@@ -39,7 +41,7 @@ FROM orders_fact WHERE order_date BETWEEN :start AND :end GROUP BY order_date, c
 class Shop(Target):
     """Ten orders over three days and the filled daily aggregate of them: 8 rows, 10 orders, 56500 cents."""
 
-    def __init__(self, engine: Database, check: str = "") -> None:
+    def __init__(self, engine: Database, method: str, check: str = "") -> None:
         engine.execute(
             "CREATE TABLE orders_fact (order_id varchar, order_date date, channel varchar, amount_cents bigint,"
             " order_ts timestamp)"
@@ -56,19 +58,18 @@ class Shop(Target):
             "slice": {"column": "order_date", "unit": "day"},
             "measures": {"order_count": {"min": 1}, "amount_cents": {"min": 0}},
         }
-        super().__init__(engine, "daily_orders", declaration, SOURCE)
+        super().__init__(engine, "daily_orders", declaration, SOURCE, method=method)
         assert self.run(f"{JAN1}..{JAN3}").outcome is Outcome.PUBLISHED
         assert self.sums() == (8, 10, 56500)
 
     def sums(self) -> Row:
         """Return rows, orders and cents of the whole target."""
-        rows = "SELECT count(*), sum(order_count), sum(amount_cents) FROM daily_orders"
-        return self.database.rows(rows)[0]
+        return self.database.rows(f"SELECT count(*), sum(order_count), sum(amount_cents) FROM {self.current}")[0]
 
 
 @pytest.fixture
-def shop(engine: Database) -> Shop:
-    return Shop(engine)
+def shop(engine: Database, method: str) -> Shop:
+    return Shop(engine, method)
 
 
 def test_c1_the_same_slices_twice(shop: Shop) -> None:
@@ -122,8 +123,8 @@ def test_c5_rows_outside_the_range_are_refused(shop: Shop) -> None:
     assert shop.sums() == (8, 10, 56500)
 
 
-def test_c6a_an_insert_that_fails_leaves_the_old_rows(engine: Database) -> None:
-    shop = Shop(engine, ", CHECK (amount_cents < 20000)")
+def test_c6a_an_insert_that_fails_leaves_the_old_rows(engine: Database, method: str) -> None:
+    shop = Shop(engine, method, ", CHECK (amount_cents < 20000)")
     shop.database.execute("UPDATE orders_fact SET amount_cents = 14000 WHERE order_id = 'o200'")
     before = shop.versions()
     for _ in range(2):
