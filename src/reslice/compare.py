@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from reslice import parameters
 from reslice.contract import Unit
@@ -34,6 +35,42 @@ DAYS = frozenset({Family.DATE, Family.TEXT, Family.INTEGER})
 
 
 def warnings(checked: Checked, diff: Diff) -> tuple[str, ...]:
+    """Say what no check and no guard sees, and a person should look at."""
+    return (*_end_missing(checked, diff), *_repeated_hour_empty(checked, diff))
+
+
+def _repeated_hour_empty(checked: Checked, diff: Diff) -> tuple[str, ...]:
+    """Say when, of an hour that the clock shows twice, only the later one has rows.
+
+    date_trunc('hour', …) of an instant puts both into the later one on some databases; only a control would tell.
+    """
+    scope = diff.scope
+    if scope.unit is not Unit.HOUR:
+        return ()
+    filled = {each.slice for each in diff.slices if each.staged.rows}
+    found = [
+        scope.label(before)
+        for moment in filled
+        if isinstance(moment, datetime) and (before := _same_hour_before(moment, scope.zone)) is not None
+        if before not in filled and scope.contains(before)
+    ]
+    source = checked.staged.contract.source.name
+    return tuple(
+        f"{label} has no rows, and the same hour of the clock after it has; if {source} cuts hours with"
+        " date_trunc('hour', …), both are counted as the later one"
+        for label in sorted(found)
+    )
+
+
+def _same_hour_before(moment: datetime, zone: str) -> datetime | None:
+    """Return the hour before, where the clock shows the same as at `moment`; None everywhere else."""
+    before = moment - timedelta(hours=1)
+    here = ZoneInfo(zone)
+    same = moment.astimezone(here).replace(tzinfo=None) == before.astimezone(here).replace(tzinfo=None)
+    return before if same else None
+
+
+def _end_missing(checked: Checked, diff: Diff) -> tuple[str, ...]:
     """Say when the end of the range may be missing without a guard: nothing is there on either side to compare.
 
     A source that compares a timestamp with the day `:end` stops at its midnight, and so loses the last day of every

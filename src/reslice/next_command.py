@@ -46,10 +46,11 @@ def _consents(guard: Guard) -> list[str]:
 
 
 def _after_status(run: Run, diff: Diff) -> str:
-    """Return the plan of what is not equal: those slices, or the whole range where they are too many to name."""
+    """Return the plan of what is not equal: those slices, or from the first to the last where they are too many."""
     first, *rest = (each.slice for each in diff.differing)
     differing = Scope.of(Range(run.scope.unit, run.scope.zone, first, first)).plus(rest)
-    return command("plan", run.target, differing if len(differing.ranges) <= _RANGES_NAMED else run.scope)
+    is_long = len(differing.ranges) > _RANGES_NAMED
+    return command("plan", run.target, Scope.of(differing.hull) if is_long else differing)
 
 
 def _after_restore(run: Run) -> str:

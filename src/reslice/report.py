@@ -141,7 +141,7 @@ def _facts(run: Run) -> list[str]:
             rows.append(("undoes", run.restores))
         else:
             rows += control_rows(run.controls, run.controls_declared, run.scope.count)
-    rows += [("guard", _guard_text(guard)) for guard in run.guards if guard.fired]
+    rows += [("guard", _guard_text(guard, run.outcome)) for guard in run.guards if guard.fired]
     if run.command == "verify":
         rows += _verify_rows(run)
     return fact_lines(rows)
@@ -199,8 +199,10 @@ def _difference(line: ControlLine) -> str:
     return f"{figures}; differs in {named}{more}"
 
 
-def _guard_text(guard: Guard) -> str:
+def _guard_text(guard: Guard, outcome: Outcome) -> str:
     """Return what a guard that fired saw, and what came of it."""
+    if guard.stops and outcome is Outcome.UNCHANGED:
+        return f"{guard.name} had nothing to stop: {escaped(guard.found)}"
     verdict = "would stop a run" if guard.stops else "was consented to" if guard.action is Action.STOP else "reports"
     return f"{guard.name} {verdict}: {escaped(guard.found)}"
 

@@ -179,6 +179,16 @@ def test_a_day_has_as_many_hours_as_its_clock_shows(
     assert engine.rows("SELECT * FROM utc_hours ORDER BY 1") == expected
 
 
+@pytest.mark.parametrize(("source", "is_warned"), [(HOURLY, True), (BY_OFFSET.format("INTERVAL 0 MINUTE"), False)])
+def test_an_hour_shown_twice_that_is_counted_once_is_told(engine: Database, source: str, is_warned: bool) -> None:
+    """2024-11-03 01:30 is shown twice in New York; date_trunc counts both as the later hour, and no row is missing."""
+    target = hourly(engine, NEW_YORK, source)
+    engine.insert("instants", [("2024-11-03 05:30:00+00", 3), ("2024-11-03 06:30:00+00", 4)])
+    run = target.run("2024-11-03")
+    told = [text for text in run.warnings if "date_trunc('hour'" in text]
+    assert [text.partition(" has no rows")[0] for text in told] == (["2024-11-03T01:00-04:00"] if is_warned else [])
+
+
 def test_hours_need_instants_or_utc(engine: Database) -> None:
     target = hourly(engine, NEW_YORK, HOURLY, column="TIMESTAMP")
     error = target.refuses("2024-03-10", "target_type")
