@@ -65,6 +65,8 @@ def _title(run: Run) -> str:
     ended = str(run.outcome)
     if run.command == "verify":
         ended = "not verified" if exit_code(run) else "verified"
+    if run.command == "restore" and run.outcome is not Outcome.RESTORED:
+        ended = f"restore {ended}"
     return ended if run.id is None else f"{ended} {run.id}"
 
 
