@@ -136,7 +136,7 @@ FENCES = LedgerTable(
     ("table_name",),
     _columns("""
         table_name text     the table, with catalog and schema
-        generation integer  counts up with every publish
+        generation integer  counts up with every publish, and every block under writer_lock
     """),
 )
 
