@@ -342,6 +342,9 @@ class Target:
         return first
 
 
+INSERT = "INSERT INTO daily_orders (order_date, channel, order_count, amount_cents) VALUES"
+"""How somebody else puts a row into the target."""
+
 COLUMNS = "order_date date, channel varchar, order_count bigint, amount_cents bigint"
 
 

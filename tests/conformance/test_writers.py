@@ -14,7 +14,24 @@ import pytest
 
 from reslice.errors import Refused, ResliceError, Retryable
 from reslice.values import Outcome
-from tests.conformance.orders import D1, D2, D3, SOURCE, T0, Orders, changed, found, kinds, ordered
+from tests.conformance.databases import Database
+from tests.conformance.orders import (
+    D1,
+    D2,
+    D3,
+    EVERY_METHOD,
+    IN_PLACE,
+    INSERT,
+    SOURCE,
+    T0,
+    Orders,
+    changed,
+    found,
+    kinds,
+    ordered,
+)
+
+METHODS = EVERY_METHOD
 
 
 def both(orders: Orders, *ranges: str) -> list[Any]:
@@ -61,16 +78,16 @@ def test_t11_1_of_two_runs_of_one_slice_one_publishes_and_the_other_says_so(orde
 
 def test_t11_3_a_slice_that_changed_after_it_was_compared_is_not_overwritten(orders: Orders) -> None:
     orders.correct(4, 1300)
-    insert = orders.elsewhere(f"INSERT INTO daily_orders VALUES ('{D2}', 'phone', 1, 60)")
+    insert = orders.elsewhere(f"{INSERT} ('{D2}', 'phone', 1, 60)")
 
     error: Refused = orders.fails("run", Refused, D2, on_step=orders.at_step("publishing", insert))
 
     assert kinds(error) == ["base_moved"] and "held 2 rows when it was compared and now 3" in found(error)
     assert orders.ledger(error.run.id if error.run else None)["state"] == "refused"
     assert orders.rows() == changed((D2, "phone", 1, 60))
-    assert orders.database.rows(f"SELECT count(*), sum(amount_cents) FROM daily_orders WHERE order_date = '{D2}'") == [
-        (3, 2010)
-    ]
+    assert orders.database.rows(
+        f"SELECT count(*), sum(amount_cents) FROM {orders.current} WHERE order_date = '{D2}'"
+    ) == [(3, 2010)]
     plan = orders.plan(D2)
     assert plan.diff is not None
     assert [(each.change.value, each.key["channel"]) for each in plan.diff.groups] == [
@@ -87,7 +104,7 @@ def test_t11_3_a_slice_that_changed_after_it_was_compared_is_not_overwritten(ord
         f"DELETE FROM daily_orders WHERE order_date = '{D2}' AND channel = 'web'",
         f"UPDATE daily_orders SET channel = 'shop' WHERE order_date = '{D2}' AND channel = 'web'",
         f"UPDATE daily_orders SET order_date = '{D2}' WHERE order_date = '{D3}' AND channel = 'web'",
-        f"INSERT INTO daily_orders VALUES ('{D2}', 'web', 1, 1200)",
+        f"{INSERT} ('{D2}', 'web', 1, 1200)",
     ],
     ids=["update", "delete", "new key", "moved in", "doubled"],
 )
@@ -160,6 +177,7 @@ def test_a_later_run_of_other_slices_is_in_nobodys_way(orders: Orders) -> None:
     assert orders.rows() == changed((D2, "web", 1, 1300), (D3, "phone", 1, 1000))
 
 
+@pytest.mark.parametrize("method", IN_PLACE)
 @pytest.mark.parametrize("key", ["", ", PRIMARY KEY (order_date, channel)"])
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_t11_6_a_live_update_of_another_slice_is_kept(orders: Orders, key: str, is_committed: bool) -> None:
@@ -188,7 +206,7 @@ def test_t11_6_a_live_update_of_another_slice_is_kept(orders: Orders, key: str, 
 def test_a_live_update_of_the_slice_is_never_lost_in_silence(orders: Orders, order: str) -> None:
     orders.correct(4, 1300)
     orders.declare(timeouts={"lock": "50ms"})
-    update = f"UPDATE daily_orders SET amount_cents = 7 WHERE order_date = '{D2}' AND channel = 'store'"
+    update = f"UPDATE daily_orders SET amount_cents = 7 WHERE order_date = '{D2}' AND channel = 'web'"
     with orders.database.session() as writer:
         writer.execute("BEGIN")
         writer.execute("SELECT count(*) FROM daily_orders")
@@ -198,17 +216,30 @@ def test_a_live_update_of_the_slice_is_never_lost_in_silence(orders: Orders, ord
             assert kinds(error) == ["conflict"] and error.exit_code == 4
             assert orders.ledger(error.run.id)["state"] == "failed"
             writer.execute("COMMIT")
-            assert orders.rows() == changed((D2, "store", 2, 7))
+            assert orders.rows() == changed((D2, "web", 1, 7))
         else:
             assert orders.run(D2).outcome is Outcome.PUBLISHED
             with pytest.raises(Exception, match=r"(?i)conflict"):
                 writer.execute(update)
 
     if order == "update first":
-        orders.publish(D2, changed=2, after=changed((D2, "web", 1, 1300)))
+        orders.publish(D2, changed=1, unchanged=1, after=changed((D2, "web", 1, 1300)))
     assert orders.rows() == changed((D2, "web", 1, 1300))
 
 
+def test_a_live_update_of_a_row_that_merge_leaves_alone_is_kept_beside_it(engine: Database) -> None:
+    orders = Orders(engine, method="merge")
+    orders.correct(4, 1300)
+    with orders.database.session() as writer:
+        writer.execute("BEGIN")
+        writer.execute(f"UPDATE daily_orders SET amount_cents = 7 WHERE order_date = '{D2}' AND channel = 'store'")
+        assert orders.run(D2).outcome is Outcome.PUBLISHED
+        writer.execute("COMMIT")
+    assert orders.rows() == changed((D2, "web", 1, 1300), (D2, "store", 2, 7))
+    orders.publish(D2, changed=1, unchanged=1, after=changed((D2, "web", 1, 1300)))
+
+
+@pytest.mark.parametrize("method", IN_PLACE)
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize(
     "key", [", PRIMARY KEY (order_date, channel)", ", UNIQUE (channel, order_date)"], ids=["primary", "unique"]
@@ -233,8 +264,9 @@ def test_a_target_with_a_secondary_index_is_replaced_and_the_index_finds_the_new
     for cents in (1300, 1400):
         orders.correct(4, cents)
         orders.publish(D2, changed=1, unchanged=1, after=changed((D2, "web", 1, cents)))
-        assert orders.database.rows("SELECT order_date FROM daily_orders WHERE amount_cents = ?", [cents]) == [(D2,)]
-    assert orders.database.rows("SELECT count(*) FROM daily_orders WHERE amount_cents = 1300") == [(0,)]
+        current = orders.current
+        assert orders.database.rows(f"SELECT order_date FROM {current} WHERE amount_cents = ?", [cents]) == [(D2,)]
+    assert orders.database.rows(f"SELECT count(*) FROM {current} WHERE amount_cents = 1300") == [(0,)]
 
 
 HOLDER = """
@@ -245,6 +277,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.parametrize("method", ["replace_slice"])
 def test_t12_5_a_file_that_another_process_holds_is_named_and_unharmed(orders: Orders) -> None:
     orders.correct(4, 1300)
     orders.database.let_go()
@@ -276,13 +309,15 @@ def test_t13_1_two_runs_at_once_stage_apart(orders: Orders) -> None:
     answers = both(orders, D1, D3)
 
     assert [each.outcome for each in answers] == [Outcome.PUBLISHED, Outcome.PUBLISHED]
-    assert orders.database.rows("SELECT order_date, sum(amount_cents) FROM daily_orders GROUP BY 1 ORDER BY 1") == [
+    sums = f"SELECT order_date, sum(amount_cents) FROM {orders.current} GROUP BY 1 ORDER BY 1"
+    assert orders.database.rows(sums) == [
         (D1, 4200),
         (D2, 2),
         (D3, 5999),
     ]
 
 
+@pytest.mark.parametrize("method", ["replace_slice"])
 def test_two_targets_of_long_names_that_differ_in_the_last_letter_are_not_crossed(orders: Orders) -> None:
     names = [f"{'d' * 199}{letter}" for letter in "ab"]
     for name, factor in zip(names, (1, 2), strict=True):
@@ -300,6 +335,7 @@ def test_two_targets_of_long_names_that_differ_in_the_last_letter_are_not_crosse
     assert len(kept) == 2
 
 
+@pytest.mark.parametrize("method", ["replace_slice"])
 def test_t13_4_tables_of_a_user_that_are_named_like_ours_are_not_touched(
     orders: Orders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +365,7 @@ def test_t13_4_tables_of_a_user_that_are_named_like_ours_are_not_touched(
     assert next(tokens) > 3, "the names met the user's own"
 
 
+@pytest.mark.parametrize("method", IN_PLACE)
 def test_a_target_of_another_attached_database_keeps_its_ledger_beside_its_rows(orders: Orders) -> None:
     orders.database.execute(f"ATTACH '{orders.folder / 'other.duckdb'}' AS other")
     orders.make_target(table="other.main.daily_orders")
@@ -343,6 +380,7 @@ def test_a_target_of_another_attached_database_keeps_its_ledger_beside_its_rows(
     assert orders.database.rows(ledgers) == [("other",)]
 
 
+@pytest.mark.parametrize("method", ["replace_slice"])
 def test_an_open_transaction_of_the_caller_is_neither_committed_nor_seen(orders: Orders) -> None:
     connection = orders.database.connection
     connection.execute("BEGIN")
