@@ -146,7 +146,7 @@ def _grain_column(name: str, profile: Profile, choice: SliceChoice, unsure: list
         unsure.append(f"{counted(nulls, 'row')} without {name}: such a row belongs to no slice, and stays as it is")
         nulls = 0
     elif nulls:
-        unsure.append(f"grain: {name} is NULL in {counted(nulls, 'row')}, which are kept as a key of their own")
+        unsure.append(f"grain: {name} is NULL in {counted(nulls, 'row')}; NULL is kept as a key of its own")
     return GrainColumn(name, nulls_allowed=nulls > 0)
 
 

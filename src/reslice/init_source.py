@@ -19,7 +19,8 @@ from reslice.ranges import Scope
 from reslice.run import Options, plan
 from reslice.values import Counts, Target
 
-_TRIED = 3
+_TRIED = 6
+"""So many tables at most are tried, those first whose columns tell most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ def _doubts(best: Skeleton, counts: Counts | None, proposal: Proposal) -> list[s
         all_same = counts.unchanged == groups and not counts.added
         verdict = "which bears it out" if all_same else "so read every expression"
         same = f"{counts.unchanged} of {counted(groups, 'group')} as the table has {'it' if groups == 1 else 'them'}"
-        doubts = [f"{text}; for {proposal.newest} it gives {same}, {verdict}"]
+        more = f" and {counts.added} more" if counts.added else ""
+        doubts = [f"{text}; for {proposal.newest} it gives {same}{more}, {verdict}"]
     if best.unknown:
         doubts.append(f"source: how {', '.join(best.unknown)} is computed is not known; it is NULL until you write it")
     return doubts

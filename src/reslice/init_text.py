@@ -78,11 +78,12 @@ def _measures(measures: Sequence[DraftMeasure], step: str) -> list[str]:
         return ["measures: {}"]
     return [
         "measures:",
-        *(_with_comment(f"{step}{scalar(each.name)}: {_options(each)}", each.reason) for each in measures),
+        *(_with_comment(f"{step}{scalar(each.name)}: {options(each)}", each.reason) for each in measures),
     ]
 
 
-def _options(measure: DraftMeasure) -> str:
+def options(measure: DraftMeasure) -> str:
+    """Return the options of a measure as the contract writes them."""
     options = [f"min: {measure.minimum}"] if measure.minimum is not None else []
     options += ["nulls: allow"] if measure.nulls_allowed else []
     options += [f"scale: {measure.scale}"] if measure.scale is not None else []

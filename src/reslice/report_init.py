@@ -7,6 +7,7 @@ from typing import Any
 
 from reslice.engines.base import LedgerMade
 from reslice.init import Initiated
+from reslice.init_text import options
 from reslice.layout import counted, escaped, placed
 from reslice.report import fact_lines, script, sections
 
@@ -16,10 +17,11 @@ _LEDGER_NOTE = "DuckDB has no grants: who may write the file may write the ledge
 def init_text(found: Initiated, *, place: str = "") -> str:
     """Return everything a user reads about a draft."""
     parts = found.proposal
+    zone = f" in {parts.slice.timezone}" if parts.slice.timezone != "UTC" else ""
     rows = [
         ("grain", _why(", ".join(column.name for column in parts.grain), parts.grain_why)),
-        ("slice", _why(f"{parts.slice.column}, {parts.slice.unit}", parts.slice_why)),
-        *(("measure", _why(each.name, each.reason)) for each in parts.measures),
+        ("slice", _why(f"{parts.slice.column}, {parts.slice.unit}{zone}", parts.slice_why)),
+        *(("measure", _why(f"{each.name}: {options(each)}", each.reason)) for each in parts.measures),
         *(("stamp", f"{escaped(stamp.column)}: {stamp.value}") for stamp in parts.stamps),
         *(("left out", _why(each.value, each.reason)) for each in parts.left_out),
     ]

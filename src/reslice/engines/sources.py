@@ -39,6 +39,7 @@ _FOLDED = re.compile(
 )
 _FOLDS = {"total": "sum", "mean": "avg"}
 _INSTANTS = (Family.TIMESTAMP, Family.TIMESTAMPTZ)
+_TIMED = (Family.DATE, *_INSTANTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,11 @@ def _candidate(
 def _day_column(wanted: Column, relation: Target, columns: dict[str, Column]) -> Column | None:
     """Return the column of the relation that the slice comes from: of its name, else the only one with a time."""
     same = columns.get(wanted.name.lower())
+    is_timed = wanted.family in _TIMED
     if same is not None:
-        return same if same.family is wanted.family or wanted.family in (Family.DATE, *_INSTANTS) else None
-    timed = [column for column in relation.columns if column.family in (Family.DATE, *_INSTANTS)]
-    return timed[0] if len(timed) == 1 and wanted.family in (Family.DATE, *_INSTANTS) else None
+        return same if same.family is wanted.family or (is_timed and same.family in _TIMED) else None
+    timed = [column for column in relation.columns if column.family in _TIMED]
+    return timed[0] if len(timed) == 1 and is_timed else None
 
 
 def _sliced(wanted: Column, unit: Unit, day: Column) -> tuple[str, str]:
@@ -126,7 +128,7 @@ def _sliced(wanted: Column, unit: Unit, day: Column) -> tuple[str, str]:
         condition = f"{name} BETWEEN :start AND :end"
     if day.family is wanted.family and (unit is Unit.DAY and day.family not in _INSTANTS):
         return name, condition
-    if day.family not in (Family.DATE, *_INSTANTS):
+    if day.family not in _TIMED:
         return name, condition
     if unit is Unit.DAY and wanted.family is Family.DATE:
         return f"CAST({name} AS DATE)", condition
