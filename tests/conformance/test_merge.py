@@ -255,9 +255,9 @@ def test_a_restore_does_not_remove_a_row_that_another_points_at(noted: Orders) -
     run = noted.run(WHOLE)
     noted.database.execute(f"INSERT INTO notes VALUES ('{D2}', 'app', 'c')")
     with pytest.raises(Refused) as caught:
-        noted.handle.restore(run.id)
+        noted.handle.restore(run.id or "")
     assert kinds(caught.value) == ["target_referenced"]
     assert noted.rows() == changed((D2, "web", 1, 1300), (D2, "app", 1, 77))
     noted.database.execute("DELETE FROM notes WHERE note = 'c'")
-    assert noted.handle.restore(run.id).outcome is Outcome.RESTORED
+    assert noted.handle.restore(run.id or "").outcome is Outcome.RESTORED
     assert noted.rows() == list(T0)

@@ -96,16 +96,15 @@ class View:
         )
 
 
-def view(dialect: Dialect, contract: Contract, target: Target, where: str) -> View:
+def view(dialect: Dialect, contract: Contract, target: Target) -> View:
     """Return the view that a contract needs.
 
-    It names no catalog, so that it is the same in a file that is renamed, copied, or attached under another name; only
-    where a catalog has the name of a schema, and so would be taken for it, the full names are written.
+    It names no catalog, so that it is the same in a file that is renamed, copied, or attached under another name.
     """
     name = sql.dotted(target.catalog, target.schema, view_name(target))
-    if target.catalog.lower() not in (target.schema.lower(), contract.ledger.schema.lower()):
-        target, where = replace(target, catalog=""), quote(contract.ledger.schema)
-    select = rows_select(dialect, contract, target, where, current_pointers(where, target))
+    where = quote(contract.ledger.schema)
+    pointers = current_pointers(where, target)
+    select = rows_select(dialect, contract, replace(target, catalog=""), where, pointers)
     cut = f"{OURS}: the current versions of {target.table}, {contract.slice.unit} by {contract.slice.timezone}"
     return View(name, select, f"{cut}; {hashlib.sha256(select.encode()).hexdigest()[:12]}")
 

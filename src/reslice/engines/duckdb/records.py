@@ -116,11 +116,10 @@ class DuckDBLedger:
         """Return the target with how its current versions are read, and for a run with the view that others read."""
         if contract.method is not Method.APPEND_VERSION or opened is None:
             return target
-        where = ledger.place(target.catalog, contract.ledger.schema)
         with LEDGER_LOCK, self._session.transaction():
             versioned = with_versions(self._session, contract, target)
             if versioned.current:
-                make_view(self._session, contract, versioned, where)
+                make_view(self._session, contract, versioned)
         return versioned
 
     def create(self, contract: Contract, target: Target | None) -> LedgerMade:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import duckdb
+
 from reslice.contract import Contract
 from reslice.engines import sql, versions
+from reslice.engines.duckdb.errors import lines_of
 from reslice.engines.session import Session
 from reslice.errors import Failure, Refused
 from reslice.values import Family, Target
@@ -58,20 +61,25 @@ def _comment(session: Session, contract: Contract, target: Target) -> str | None
     return rows[0][0] if rows else None
 
 
-def make_view(session: Session, contract: Contract, target: Target, where: str) -> None:
+def make_view(session: Session, contract: Contract, target: Target) -> None:
     """Make the view that others read, or bring it up to date; the caller commits.
 
-    Raises Refused[contract_changed] when the versions that are there go by slices of another unit or zone.
+    Raises Refused[contract_changed] when the versions that are there go by slices of another unit or zone, and
+    Refused[method_unsupported] when a view cannot name its tables: the database is called as a schema of it is.
     """
-    wanted = versions.view(session.dialect, contract, target, where)
+    wanted = versions.view(session.dialect, contract, target)
     comment = _comment(session, contract, target) or ""
     if comment == wanted.comment:
         return
     if comment and target.has_pointers and versions.cut_of(comment) != wanted.cut:
         found = f"there are versions already: {versions.cut_of(comment)}"
         raise _refused(contract, "contract_changed", found, "put slice back as it was, or begin with a new table")
-    for statement in wanted.statements:
-        session.execute(statement)
+    try:
+        for statement in wanted.statements:
+            session.execute(statement)
+    except (duckdb.BinderException, duckdb.CatalogException) as error:
+        after = f"give the file another name than {target.catalog}, or choose another  ledger: {{schema: …}}"
+        raise _refused(contract, "method_unsupported", lines_of(error)[0], after) from error
 
 
 def _refused(contract: Contract, kind: str, found: str, after: str) -> Refused:
