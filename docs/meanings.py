@@ -61,7 +61,7 @@ CONTRACT_KEYS: dict[str, str] = {
     ),
     "targets.NAME.guards.removed_groups": "Groups would be removed.",
     "targets.NAME.guards.restored": (
-        "Kept for `restore`, which is not in this version: read and checked, without effect."
+        "The run would write other rows over what a [restore](concepts.md#the-way-back) has put back."
     ),
     "targets.NAME.guards.closed_through": (
         "The last closed slice: `yesterday`, `2 days ago`, or a date. A slice that ends later, or whose last "
@@ -109,6 +109,7 @@ KINDS_NEXT: dict[str, str] = {
     "source_invalid": "Run the SQL file by hand; the database's own message is under *found*.",
     "run_unknown": "`reslice history` lists the runs. A beginning that fits several is not enough.",
     "plan_unreadable": "Make the file again with `reslice plan … --out FILE`.",
+    "nothing_to_restore": "`reslice history` lists the runs: take one that is published or restored.",
     "range_reversed": "Swap the two ends. The range you may have meant is under *next*.",
     "range_open": "Name both ends: a range is closed.",
     "range_off_unit": "Take whole slices. The range that holds your bounds is under *next*.",
@@ -118,6 +119,8 @@ KINDS_NEXT: dict[str, str] = {
         "Name the column in grain, measures or stamps, or drop it. A replace would blank a column nobody names."
     ),
     "target_referenced": "Drop the foreign key: deleting and inserting a row that others point at would break it.",
+    "target_key": "Add the stamp of the run's id to the key, or drop the key: each version repeats a row's own key.",
+    "view_foreign": "Give that view or table another name: `append_version` needs `TABLE_current` for its own view.",
     "target_rights": "Run as a user who may write the file and its folder.",
     "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
     "functions_replaced": (
@@ -149,9 +152,24 @@ KINDS_NEXT: dict[str, str] = {
     "base_moved": (
         "Another writer changed the slice after it was compared. Plan again: their rows are in the new diff."
     ),
-    "later_run": "Nothing to do: a newer run has published newer rows. Plan again to be sure.",
+    "later_run": (
+        "After a `run`: nothing to do, a newer run has published newer rows. Plan again to be sure. After a `restore`: "
+        "restore the run that is named first, or leave it."
+    ),
     "approval_stale": "The source or the target moved since the approval. Plan again, and approve that.",
-    "contract_changed": "Plan again under the contract as it is now.",
+    "contract_changed": (
+        "Plan again under the contract as it is now. Before a `restore`: put the contract back as it was, for the time "
+        "of the restore."
+    ),
+    "changed_since_run": (
+        "Somebody wrote to the slice after the run. `reslice status` shows how it stands to the source; correct it "
+        "there, and run."
+    ),
+    "kept_columns": (
+        "What differs is under *found*. Give the table its columns back, or [copy the rows by "
+        "hand](ledger.md#bring-rows-back): the table that holds them is named."
+    ),
+    "kept_gone": "Correct the source, and `reslice run` the range: that is the way that is left.",
     "not_as_staged": (
         "Look for a trigger, default or constraint that changes rows as they are written. Everything was rolled back."
     ),
@@ -160,6 +178,10 @@ KINDS_NEXT: dict[str, str] = {
     ),
     "total_change": "As above: look, then approve. If such moves are normal for this table, widen the guard.",
     "removed_groups": "As above: look, then approve.",
+    "restored": (
+        "Somebody put these rows back. Ask who and why: `reslice show RUN`. If the source is right by now, approve."
+    ),
+    "unconfirmed": "Look with `reslice show RUN --diff`; then the same command on a terminal, or with `--yes`.",
     "closed_through": "Wait until the slice has ended, or approve.",
     "max_slices": "Check the range you typed, then approve.",
     "database_unavailable": "Check the file and the machine, then run the same command again.",
@@ -216,10 +238,10 @@ JSON_FIELDS: dict[str, str] = {
     "target": "the target's name",
     "table": "the table, with catalog and schema",
     "run": "the run's id; null for a plan, and for a verify without `--record`. In `show` the run itself",
-    "kind": "`run` or `verify`",
+    "kind": "`run`, `verify` or `restore`",
     "method": "how a slice is replaced",
     "slice": "`start`, `end` (both included), `unit`, `count`, and `range` as it is typed",
-    "outcome": "`planned`, `published`, `unchanged`, `stopped`, `refused`, `failed` or `unknown`",
+    "outcome": "`planned`, `published`, `restored`, `unchanged`, `stopped`, `refused`, `failed` or `unknown`",
     "target_changed": "whether the target's rows are others than before; null when that is not known",
     "retry": "whether the same command again may help",
     "diff": "groups `added`, `changed`, `removed`, `unchanged`",
@@ -237,10 +259,14 @@ JSON_FIELDS: dict[str, str] = {
     "seconds": "how long the command worked on the database",
     "repeatable": "`verify`: whether two evaluations of the source gave the same rows",
     "unstable_columns": "`verify`: the columns in which they differ",
-    "equals_source": "`verify`: whether the target holds the source's rows",
+    "equals_source": "whether the target holds the source's rows",
     "downstream": "`verify`: as `controls`, per reader",
     "runs": "`history`: the runs, newest first",
-    "slices": "`show`: what was found and done, per slice",
+    "slices": (
+        "`show`: what was found and done, per slice. `status`: per slice with rows on either side `slice`, `state` "
+        "(`equal`, `differs`, `missing`, `extra`), `added`, `changed`, `removed`, `totals`"
+    ),
+    "restores": "`restore`: the run whose replaced rows are put back",
     "sql": "the statements of the publish (`show`, and `plan --sql`)",
     "error": (
         "null, or `kind`, `asked`, `found`, `unchanged`, `next`, `consent` (after a stop: the command that consents), "

@@ -146,7 +146,7 @@ def ranges_table() -> str:
 def json_fields() -> dict[str, list[str]]:
     """Return each field of the JSON answers, with the commands that have it."""
     error = Misused("", [Failure("usage", "", ("",), "")], unchanged="")
-    answers = {name: report_json.error_json(name, error) for name in ("plan", "run", "verify")}
+    answers = {name: report_json.error_json(name, error) for name in ("plan", "run", "verify", "status", "restore")}
     answers["history"] = report_json.history_json(())
     answers["show"] = dict.fromkeys((*report_json.error_json("show", error), "groups_left_out", "sql"))
     fields: dict[str, list[str]] = {}

@@ -218,16 +218,25 @@ def test_every_command_at_the_end_works_when_it_is_pasted(tmp_path: Path) -> Non
     text = call("demo", "--into", "my shop", cwd=tmp_path, PATH=without).stdout
     commands = pasted(text)
     assert commands[:2] == [f"export PATH={BIN}:$PATH", "cd 'my shop'"]
-    assert len(commands) == 7
+    assert len(commands) == 9
     for command in commands[2:]:
+        if command.startswith("reslice restore "):
+            assert rows(tmp_path / "my shop") == [tuple(row) for row in oracle.target_at(oracle.Start.CURRENT)]
         script = "\n".join(["set -e", *commands[:2], command])
         done = subprocess.run(
             ["/bin/sh", "-c", script], cwd=tmp_path, env={"PATH": without}, capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stderr) == (0, ""), command
         assert done.stdout.strip(), command
-    assert rows(tmp_path / "my shop") == [tuple(row) for row in oracle.target_at(oracle.Start.CURRENT)]
+    assert rows(tmp_path / "my shop") == undone()
     assert text.endswith("  make grocery\n")
+
+
+def undone() -> list[tuple[Any, ...]]:
+    """The table when the correction of the two days is undone, and the third day stays as it was published."""
+    before, now = (oracle.target_at(start) for start in (oracle.Start.BEFORE_FOLLOW_UP, oracle.Start.CURRENT))
+    first_days = [tuple(row) for row in before if str(row[0]) < "2026-01-03"]
+    return sorted(first_days + [tuple(row) for row in now if str(row[0]) == "2026-01-03"])
 
 
 def test_the_run_to_show_is_the_one_that_published_the_correction(told: Told, left: Path) -> None:

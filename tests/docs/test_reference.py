@@ -157,7 +157,7 @@ def test_every_form_of_a_range_is_read(form: str, meaning: str) -> None:
 
 
 def test_the_json_of_real_commands_has_the_fields_of_the_page(project: Path) -> None:
-    told: dict[str, set[str]] = {name: set() for name in ("plan", "run", "verify", "history", "show", "plan --sql")}
+    told: dict[str, set[str]] = {name: set() for name in ("plan", "run", "verify", "status", "restore", "history", "show", "plan --sql")}
     for field, of in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", tables_of("commands.md")["json"], re.MULTILINE):
         for name in list(told)[:5] if of.strip() == "all" else of.strip().split(", "):
             told[name].add(field)
@@ -167,6 +167,8 @@ def test_the_json_of_real_commands_has_the_fields_of_the_page(project: Path) -> 
         "plan --sql": ("plan", "daily_orders", "2026-01", "--sql"),
         "run": ("run", "daily_orders", "2026-01-01..2026-01-02"),
         "verify": ("verify", "daily_orders", "2026-01"),
+        "status": ("status", "daily_orders", "2026-01"),
+        "restore": ("restore", "last", "--yes"),
         "history": ("history",),
         "show": ("show", "last"),
     }

@@ -66,6 +66,7 @@ def ending(story: Story) -> str:
     """Return where the project is, and commands that work when they are pasted."""
     lines = [f"The project is in {escaped(str(story.folder))}. To go on from here:", ""]
     lines += [f"  {command}" for command in (*_path_lines(), f"cd {_quoted(story.folder)}", *_commands_to_try(story))]
+    lines += ["", "The last of these is the way back: it undoes the correction alone, and status then names its days."]
     real = "Real input, a year of grocery sales, corrected and run again, in a checkout of reslice:"
     return "\n".join([*lines, "", real, "", "  make grocery"])
 
@@ -100,6 +101,8 @@ def _commands_to_try(story: Story) -> list[str]:
         f"reslice plan {TARGET} {THREE_DAYS} --rewrite --sql",
         f"reslice run {TARGET} {TWO_DAYS} --with-affected",
         f"reslice verify {TARGET} {THREE_DAYS}",
+        f"reslice status {TARGET}",
+        f"reslice restore {published.id} --yes",
     ]
 
 
