@@ -9,6 +9,7 @@ from datetime import date, datetime
 from reslice import moments
 from reslice.contract import SliceColumn, Unit
 from reslice.init_names import is_day, is_stamp_date, unit_of
+from reslice.layout import counted
 from reslice.profile import ColumnProfile, Profile, SliceValues
 from reslice.values import Column, Family
 
@@ -73,7 +74,8 @@ def choose(column: Column, profile: Profile, unit: Unit | None = None, timezone:
     declared = SliceColumn(column.name, found, zone)
     newest, oldest = (_label(text, column, declared) for text in (values.last, values.first))
     span = f"{oldest} to {newest}" if oldest != newest else newest
-    why = f"{values.distinct} {'value' if values.distinct == 1 else 'values'}, {span}"
+    sample = " in a sample of the rows" if profile.rows_seen < profile.rows else ""
+    why = f"{counted(values.distinct, 'value')}{sample}, {span}"
     if found is Unit.HOUR and _is_sparse(values):
         doubts.append(
             "slice: values are hours, most of them a day or more apart; days of a zone? then say so: timezone"

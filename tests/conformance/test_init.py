@@ -280,6 +280,20 @@ def test_days_of_the_sessions_zone_are_seen(folder: Path) -> None:
     assert any("in Europe/Amsterdam" in text for text in found.unsure)
 
 
+def test_a_large_table_is_looked_at_in_part(folder: Path, reslice: Reslice, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reslice.engines.duckdb import survey
+
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 10_000)
+    sql(folder, "CREATE TABLE t AS SELECT DATE '2020-01-01' + (i // 2000)::INTEGER AS day, i % 2000 AS shop_id, i AS n"
+        " FROM range(400000) AS rows (i)", "INSERT INTO t VALUES ('2020-01-01', 0, -1)")  # fmt: skip
+    answer = reslice("init", "--table", "t", "--connection", URL)
+    found = contract(folder)
+    assert names(found)[:3] == (["day", "shop_id"], "day day UTC", ["n"])
+    assert found.measures[0].minimum is None  # bounds are of every row
+    assert "values in a sample of the rows, 2020-01-01 to 2020-07-18" in answer.out
+    assert "no two of 10000 rows agree in it" in answer.out  # keys are of the newest slices
+
+
 def test_two_dates_are_told(folder: Path, reslice: Reslice) -> None:
     sql(folder, "CREATE TABLE t (order_date DATE, ship_date DATE, n BIGINT)",
         "INSERT INTO t VALUES ('2026-01-01', '2026-01-02', 1)")  # fmt: skip
