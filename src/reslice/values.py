@@ -71,8 +71,8 @@ class Target:
     `kind` is `table`, `view` or the engine's word for another thing; `referenced_by` names tables whose foreign keys
     point here; `rights_missing` what the connection may not do ("write: the file is read-only"). `keyed` are the
     columns that a key or an index covers, `not_null` those that must have a value. `keys` are the sets of columns of
-    which the database enforces one row per combination. `current` is the SELECT of the current versions, empty where the
-    table has none; `has_pointers` says whether the ledger points at versions of this table.
+    which the database enforces one row per combination. `current` is the SELECT of the current versions, empty where
+    the table has none; `has_pointers` says whether the ledger points at versions of this table.
     """
 
     catalog: str
