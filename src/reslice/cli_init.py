@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reslice.contract import Connection, ProjectFile
     from reslice.engines.base import LedgerMade
     from reslice.init import Initiated
-    from reslice.init_job import Job
+    from reslice.init.job import Job
 
 _UNTOUCHED = "nothing was read or written"
 
@@ -92,7 +92,7 @@ def _last(table: str | None) -> str:
 def _job(given: dict[str, Any]) -> Job | None:
     if given["source"] is None:
         return None
-    from reslice.init_job import read_job
+    from reslice.init.job import read_job
 
     return read_job(given["source"], given["dialect"], given["table"], given["target"])
 

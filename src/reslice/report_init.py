@@ -7,7 +7,7 @@ from typing import Any
 
 from reslice.engines.base import LedgerMade
 from reslice.init import Initiated
-from reslice.init_text import options
+from reslice.init.text import options
 from reslice.layout import counted, escaped, placed
 from reslice.report import fact_lines, script, sections
 

@@ -266,7 +266,7 @@ def test_values_within_a_day_are_told(folder: Path, reslice: Reslice) -> None:
 
 def test_days_of_the_sessions_zone_are_seen(folder: Path) -> None:
     from reslice.engines.duckdb import adopt
-    from reslice.init_propose import propose
+    from reslice.init.propose import propose
 
     with duckdb.connect() as connection:
         connection.execute("SET GLOBAL TimeZone = 'Europe/Amsterdam'")

@@ -7,8 +7,8 @@ import pytest
 from reslice.contract import GrainColumn, SliceColumn, Stamp, StampValue, Unit
 from reslice.engines.base import LedgerMade
 from reslice.init import Initiated
-from reslice.init_draft import Draft, DraftMeasure, Proposal, Why
-from reslice.init_text import new_file, source_text, target_lines
+from reslice.init.draft import Draft, DraftMeasure, Proposal, Why
+from reslice.init.text import new_file, source_text, target_lines
 from reslice.report_init import init_json, init_text, ledger_json, ledger_sql_text, ledger_text
 from reslice.report_json import dumped
 from tests.golden.test_golden import agree

@@ -295,6 +295,41 @@ def test_two_restores_in_two_processes(shop: Path) -> None:
     assert rows(shop) == BEFORE
 
 
+SLOW = " AND (SELECT sum(a.range * b.range) FROM range(3000000) AS a, range(3000000) AS b) IS NOT NULL"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_status_that_takes_long_is_stopped(shop: Path, number: signal.Signals, code: int) -> None:
+    source = shop / "daily.sql"
+    source.write_text(source.read_text().replace(" GROUP BY", f"{SLOW} GROUP BY"))
+    command = [sys.executable, "-c", RUN, "-C", str(shop), "status", "daily_orders"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, "") and err.startswith("interrupted[interrupted]: daily_orders for 2026")
+    assert rows(shop) == AFTER and len(ids(shop)) == 1
+
+
+def test_a_restore_that_waits_for_another_process_is_stopped(shop: Path) -> None:
+    with duckdb.connect(str(shop / "shop.duckdb")):
+        command = [sys.executable, "-c", RUN, "-C", str(shop), "restore", "r-0001", "--yes", "--wait", "60s"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "") and "interrupted[interrupted]" in err
+    assert rows(shop) == AFTER
+
+
+def test_a_database_that_is_held_is_told_with_the_same_command(shop: Path) -> None:
+    with duckdb.connect(str(shop / "shop.duckdb")):
+        command = [sys.executable, "-c", RUN, "-C", str(shop), "restore", "r-0001", "--yes", "--wait", "0s"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 4 and "failed[database_busy]" in done.stderr
+    assert f"next:       reslice -C {shop} restore r-0001 --yes --wait 0s" in done.stderr
+
+
 KILLED = """
 import os, sys
 from reslice.engines.duckdb.session import DuckDBSession

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from reslice import contract_yaml
 from reslice.contract import GrainColumn, SliceColumn, Unit
 from reslice.errors import Misused
-from reslice.init_draft import Draft, DraftMeasure, Proposal, Why
-from reslice.init_file import contract_text
-from reslice.init_text import new_file, scalar, source_text
+from reslice.init.draft import Draft, DraftMeasure, Proposal, Why
+from reslice.init.file import contract_text
+from reslice.init.text import new_file, scalar, source_text
 
 
 def draft(name: str = "new", column: str = "day", unsure: tuple[str, ...] = ()) -> Draft:

@@ -9,9 +9,9 @@ import pytest
 from tests.conformance.init_jobs import CASES
 
 from reslice.errors import ResliceError
-from reslice.init_job import read_job
-from reslice.init_job_draft import drafted
-from reslice.init_job_parse import dialects
+from reslice.init.job import read_job
+from reslice.init.job_draft import drafted
+from reslice.init.job_parse import dialects
 
 PIECES = (
     *("(", ")", ",", ";", "'", '"', "`", "{{", "}}", "SELECT", "*", "FROM", "ROLLUP(", "NULL", "::", "$1", "?", ":x"),

@@ -166,7 +166,7 @@ VERSIONS = LedgerTable(
 
 PRUNINGS = LedgerTable(
     "prunings",
-    "one row per table: when its runs were last looked through for what is older than keep_days, which is done once a day",
+    "one row per table: when its runs were last looked through for what is older than keep_days, once a day",
     ("table_name",),
     _columns("""
         table_name text     the table, with catalog and schema

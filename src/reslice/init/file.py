@@ -19,8 +19,8 @@ from ruamel.yaml import YAML
 
 from reslice import contract_yaml, parameters
 from reslice.errors import Failure, Misused, Refused
-from reslice.init_draft import Draft
-from reslice.init_text import new_file, target_lines
+from reslice.init.draft import Draft
+from reslice.init.text import new_file, target_lines
 
 _NAME = re.compile(r"[^\w.-]+")
 _UNCHANGED = "no file was written"

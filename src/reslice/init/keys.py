@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from reslice.contract import SliceColumn
 from reslice.engines.base import Survey
-from reslice.init_draft import Hints
-from reslice.init_names import is_identifier, is_prose
+from reslice.init.draft import Hints
+from reslice.init.names import is_identifier, is_prose
 from reslice.layout import counted
 from reslice.profile import KeyCount, Profile
 from reslice.values import Column, Family, Target

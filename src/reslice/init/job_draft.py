@@ -11,15 +11,15 @@ from sqlglot import exp
 from reslice.contract import GrainColumn, SliceColumn, Stamp, StampValue, Unit
 from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused
-from reslice.init_draft import DraftMeasure, Hints, Proposal
-from reslice.init_job import Job, is_clock
-from reslice.init_job_bounds import BOUND, Bounding, FamilyOf, Rewriter, boundings, is_value
-from reslice.init_job_dialect import damages, render, unrepeatable
-from reslice.init_job_marks import MARK, THIS, word_for
-from reslice.init_job_names import name_outputs, named
-from reslice.init_job_outputs import JobGrain, JobQuery, Output, grain, is_day, unit_of, zone_of
-from reslice.init_job_slice import JobSlice, choose, range_of, related
-from reslice.init_names import is_stamp_id
+from reslice.init.draft import DraftMeasure, Hints, Proposal
+from reslice.init.job import Job, is_clock
+from reslice.init.job_bounds import BOUND, Bounding, FamilyOf, Rewriter, boundings, is_value
+from reslice.init.job_dialect import damages, render, unrepeatable
+from reslice.init.job_marks import MARK, THIS, word_for
+from reslice.init.job_names import name_outputs, named
+from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, is_day, unit_of, zone_of
+from reslice.init.job_slice import JobSlice, choose, range_of, related
+from reslice.init.names import is_stamp_id
 from reslice.values import Fill, Target
 
 _BOUND_WORD = re.compile(rf'"?({"|".join(BOUND.values())})"?\b')

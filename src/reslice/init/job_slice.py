@@ -11,10 +11,10 @@ from sqlglot import exp
 from reslice import ranges
 from reslice.contract import SliceColumn
 from reslice.errors import ResliceError
-from reslice.init_job_bounds import Bounding, is_value, read
-from reslice.init_job_marks import MARK
-from reslice.init_job_outputs import JobQuery, Output, unit_of
-from reslice.init_names import is_day
+from reslice.init.job_bounds import Bounding, is_value, read
+from reslice.init.job_marks import MARK
+from reslice.init.job_outputs import JobQuery, Output, unit_of
+from reslice.init.names import is_day
 from reslice.ranges import Scope
 from reslice.values import Family, Target
 

@@ -12,21 +12,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reslice import init_file, moments
+from reslice import moments
 from reslice.commands import command
 from reslice.contract import SliceColumn, Unit
 from reslice.engines import sources
 from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused, Refused, ResliceError
-from reslice.init_draft import Draft, Proposal
-from reslice.init_propose import propose
-from reslice.init_source import guess
-from reslice.init_text import source_text, target_lines
+from reslice.init import file as init_file
+from reslice.init.draft import Draft, Proposal
+from reslice.init.propose import propose
+from reslice.init.source import guess
+from reslice.init.text import source_text, target_lines
 from reslice.ranges import Scope
 from reslice.values import Column, Target
 
 if TYPE_CHECKING:
-    from reslice.init_job import Job
+    from reslice.init.job import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def from_table(engine: Engine, asked: Asked, table: str) -> Initiated:
 
 def from_job(engine: Engine, asked: Asked, job: Job, table: str | None) -> Initiated:
     """Draft contract and source from an existing write, and hold both to the live table, where there is one."""
-    from reslice.init_job_draft import drafted, hints_of
+    from reslice.init.job_draft import drafted, hints_of
 
     wanted = table if table is not None else job.table or asked.name
     target = found_table(engine, asked.name, table) if table is not None else _live(engine, wanted)

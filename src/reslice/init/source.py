@@ -13,7 +13,7 @@ from reslice.engines import sources
 from reslice.engines.base import Engine
 from reslice.engines.sources import Skeleton
 from reslice.errors import ResliceError
-from reslice.init_draft import Draft, Proposal
+from reslice.init.draft import Draft, Proposal
 from reslice.layout import counted
 from reslice.ranges import Scope
 from reslice.run import Options, plan

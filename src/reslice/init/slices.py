@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from reslice import moments
 from reslice.contract import SliceColumn, Unit
-from reslice.init_names import is_day, is_stamp_date, unit_of
+from reslice.init.names import is_day, is_stamp_date, unit_of
 from reslice.layout import counted
 from reslice.profile import ColumnProfile, Profile, SliceValues
 from reslice.values import Column, Family

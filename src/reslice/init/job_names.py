@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from reslice.init_job import Job
-from reslice.init_job_outputs import JobQuery, Output, grouped_name
+from reslice.init.job import Job
+from reslice.init.job_outputs import JobQuery, Output, grouped_name
 from reslice.values import Fill, Target
 
 

@@ -9,8 +9,8 @@ from itertools import groupby
 
 from sqlglot import exp
 
-from reslice.init_job_marks import MARK, THIS
-from reslice.init_job_outputs import JobQuery, is_day, unit_of
+from reslice.init.job_marks import MARK, THIS
+from reslice.init.job_outputs import JobQuery, is_day, unit_of
 from reslice.values import Family
 
 _DATE_TEXT = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\s*|\d{8}")

@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from reslice.errors import Failure, Misused
-from reslice.init_job_marks import Marked, marked
+from reslice.init.job_marks import Marked, marked
 
 _UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
 """What the parser of another project may end with on a text that is no SQL."""

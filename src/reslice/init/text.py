@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from reslice.contract import GrainColumn, Method, Unit
-from reslice.init_draft import Draft, DraftMeasure
+from reslice.init.draft import Draft, DraftMeasure
 from reslice.layout import escaped
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./ -]*[\w]|[A-Za-z_]", re.ASCII)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from reslice.contract import GrainColumn, Method, Stamp, StampValue
 from reslice.engines.base import Engine, Support
 from reslice.errors import Failure, Misused
-from reslice.init_draft import DraftMeasure, Hints, Proposal, Why
-from reslice.init_keys import grain_of
-from reslice.init_names import is_count, is_stamp_id, is_stamp_time, may_be_negative
-from reslice.init_slices import SliceChoice, candidates, choose
+from reslice.init.draft import DraftMeasure, Hints, Proposal, Why
+from reslice.init.keys import grain_of
+from reslice.init.names import is_count, is_stamp_id, is_stamp_time, may_be_negative
+from reslice.init.slices import SliceChoice, candidates, choose
 from reslice.layout import counted
 from reslice.profile import ColumnProfile, Profile
 from reslice.values import Column, Family, Fill, Target
