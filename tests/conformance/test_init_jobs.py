@@ -11,7 +11,7 @@ import pytest
 import reslice
 from reslice import contract_file
 from reslice.init import Asked, Initiated, from_job
-from reslice.init_job import read_job
+from reslice.init.job import read_job
 from reslice.project import Project
 from reslice.values import Outcome
 from tests.conformance.init_jobs import CASES, PAID, JobCase

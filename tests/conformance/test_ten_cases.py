@@ -41,7 +41,7 @@ FROM orders_fact WHERE order_date BETWEEN :start AND :end GROUP BY order_date, c
 class Shop(Target):
     """Ten orders over three days and the filled daily aggregate of them: 8 rows, 10 orders, 56500 cents."""
 
-    def __init__(self, engine: Database, method: str, check: str = "") -> None:
+    def __init__(self, engine: Database, method: str = "replace_slice", check: str = "") -> None:
         engine.execute(
             "CREATE TABLE orders_fact (order_id varchar, order_date date, channel varchar, amount_cents bigint,"
             " order_ts timestamp)"
