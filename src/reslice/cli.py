@@ -33,7 +33,11 @@ from reslice.errors import Failure, Interrupted, Misused, ResliceError
 @click.group(
     cls=Group,
     name="reslice",
-    sections={"every day": (plan, run, verify, status, history, show, restore, versions), "set up": (init, doctor), "learn": (demo,)},
+    sections={
+        "every day": (plan, run, verify, status, history, show, restore, versions),
+        "set up": (init, doctor),
+        "learn": (demo,),
+    },
     examples=(
         "reslice plan daily_orders 2026-01-01..2026-01-02",
         "reslice run daily_orders 2026-01-01..2026-01-02",
