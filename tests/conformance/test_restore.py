@@ -15,6 +15,7 @@ from tests.conformance.orders import (
     D2,
     D3,
     D4,
+    IN_PLACE,
     T0,
     Orders,
     Target,
@@ -26,6 +27,8 @@ from tests.conformance.orders import (
 )
 from tests.conformance.test_identifiers import Named
 from tests.conformance.test_zones import NEW_YORK
+
+METHODS = IN_PLACE
 
 D2_2050 = changed((D2, "web", 1, 1300))
 D2_2150 = changed((D2, "web", 1, 1400))
@@ -99,6 +102,7 @@ def test_t10_1_the_same_rows_published_after_a_restore_are_not_dropped(orders: O
     ]
 
 
+@pytest.mark.parametrize("method", ["replace_slice"])
 def test_t10_3_kept_rows_that_the_database_did_not_store_are_found_before_the_commit(
     orders: Orders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,8 +247,10 @@ def test_identity_generated_and_stamp_columns_come_back_as_they_were(orders: Ord
 
     orders.puts_back(second, after=before, slices=(D1,), changed=1, unchanged=1)
 
+    # The two rows of D1 were inserted by the correction; merge inserts none, and a restore takes no number.
     orders.database.execute(f"INSERT INTO daily_orders (order_date, channel) VALUES ('{D4}', 'next')")
-    assert orders.database.rows("SELECT row_id FROM daily_orders WHERE channel = 'next'") == [(108,)]
+    taken = 106 if orders.method == "merge" else 108
+    assert orders.database.rows("SELECT row_id FROM daily_orders WHERE channel = 'next'") == [(taken,)]
 
 
 def test_values_of_every_kind_come_back_bit_by_bit(orders: Orders) -> None:

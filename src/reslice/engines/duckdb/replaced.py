@@ -45,12 +45,15 @@ def _refuse_other_columns(session: Session, contract: Contract, target: Target, 
     """Refuse when the table's columns are others than when the run replaced its rows; name those that differ."""
     kept = ledger.kept_table(where, target)
     then = undone.kept_table or _kept_by(session, contract, target, undone, where) or kept
-    if then == kept and set(contract.columns) <= {column.name for column in target.columns}:
+    gone = sorted(set(contract.columns) - {column.name for column in target.columns})
+    if then == kept and not gone:
         return
     differences = list(_differences(_columns_of(session, contract, target, then), target))
     found = [f"the columns of {target.resolved} are not those that it had when {undone.id} replaced its rows"]
     found += differences
-    if then != kept:
+    if then == kept:
+        found.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone")
+    else:
         found.append(f"the rows are in {contract.ledger.schema}.{_name(then)}, under {undone.id}")
     raise _refused(contract, undone, "kept_columns", *found, after="give the table its columns back")
 
@@ -65,7 +68,7 @@ def _differences(then: dict[str, str], target: Target) -> Iterator[str]:
     for name, type_text in now.items():
         if then.get(name, type_text) != type_text:
             yield f"{name} was {then[name]} and is {type_text}"
-    if then == now:
+    if then == now and list(then) != list(now):
         yield f"they stood in another order: {', '.join(then)}"
 
 
