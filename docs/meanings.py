@@ -52,7 +52,7 @@ CONTRACT_KEYS: dict[str, str] = {
     "targets.NAME.controls.match": (
         "What each figure must equal in every slice, exactly: `FIGURE: sum(MEASURE)`, or `FIGURE: count(*)` for rows."
     ),
-    "targets.NAME.method": "How a slice is replaced. See [Method](#method): only `replace_slice` works today.",
+    "targets.NAME.method": "How a slice is replaced. See [Method](#method).",
     "targets.NAME.guards": "The rules that stop a run until a person consents.",
     "targets.NAME.guards.empty_slice": "A slice that has rows would have none.",
     "targets.NAME.guards.total_change": (
@@ -84,7 +84,8 @@ CONTRACT_KEYS: dict[str, str] = {
         "ledger."
     ),
     "targets.NAME.ledger.keep_days": (
-        "For how many days replaced rows are kept. Nothing is pruned in this version: they are kept longer."
+        "For how many days replaced rows and groups are kept at least; those of the last published run of a slice are "
+        "kept for good. See [what is kept](ledger.md#what-is-kept-and-for-how-long)."
     ),
     "targets.NAME.timeouts": "How long to wait.",
     "targets.NAME.timeouts.wait": "For the database file, and for another publish of the same table.",
@@ -109,6 +110,10 @@ KINDS_NEXT: dict[str, str] = {
     "source_invalid": "Run the SQL file by hand; the database's own message is under *found*.",
     "run_unknown": "`reslice history` lists the runs. A beginning that fits several is not enough.",
     "plan_unreadable": "Make the file again with `reslice plan … --out FILE`.",
+    "nothing_to_draft": (
+        "A table needs a column that decides the slice; a file needs a statement that writes a table from a SELECT. "
+        "Write the contract by hand, or name another table or file."
+    ),
     "nothing_to_restore": "`reslice history` lists the runs: take one that is published or restored.",
     "range_reversed": "Swap the two ends. The range you may have meant is under *next*.",
     "range_open": "Name both ends: a range is closed.",
@@ -191,12 +196,16 @@ KINDS_NEXT: dict[str, str] = {
         "The same command again. If it fails again, the message under *found* names the cause in the source."
     ),
     "publish_failed": "Read the message: a CHECK, a full disk. Then the same command again.",
+    "write_aborted": (
+        "Write again, under the lock. If an error inside the block was caught there, let it pass: on DuckDB it has "
+        "ended the transaction."
+    ),
     "outcome_unknown": (
         "`reslice show RUN`. When the database answers, the ledger says what happened: published, or not."
     ),
     "slipped_in": (
-        "`reslice plan` shows what the other writer left; `reslice run` again puts the slice right. Then keep writers "
-        "out of closed slices: see [Two writers](concepts.md#two-writers)."
+        "`reslice plan` shows what the other writer left; `reslice run` again puts the slice right. Then let the "
+        "writer take turns with publishes: see [Live writers](writers.md)."
     ),
     "not_read_back": "`reslice plan` of the same range: when nothing differs, the rows are as they were staged.",
     "internal": (
@@ -209,7 +218,8 @@ KINDS_NEXT: dict[str, str] = {
 EXIT_CODES: dict[int, tuple[str, str, str]] = {
     0: ("Done, or nothing to do.", "as the message says", "go on"),
     1: (
-        "The command worked, and its answer is no: `verify` found a difference, or `plan --exit-code` found changes.",
+        "The command worked, and its answer is no: `verify` or `status` found a difference, `doctor` something "
+        "wrong, or `plan --exit-code` changes.",
         "untouched",
         "a person looks",
     ),
@@ -233,12 +243,19 @@ RANGE_FORMS: tuple[tuple[str, str], ...] = (
     ("2026-01-01,2026-01-03..2026-01-05", "several ranges, separated by commas: one RANGE, published in one commit"),
 )
 
+METHODS: dict[str, str] = {
+    "replace_slice": "deletes the slices that differ by range, and inserts the staged rows; the default",
+    "merge": "updates the groups that differ, inserts new ones, deletes those that are gone; other rows stay in place",
+    "append_version": "inserts the staged rows beside the old ones; a view reads the current version of each slice",
+    "replace_partition": "replaces whole partitions",
+}
+
 JSON_FIELDS: dict[str, str] = {
     "schema": "`reslice/COMMAND/1`. Fields are only ever added.",
     "target": "the target's name",
     "table": "the table, with catalog and schema",
     "run": "the run's id; null for a plan, and for a verify without `--record`. In `show` the run itself",
-    "kind": "`run`, `verify` or `restore`",
+    "kind": "`run`, `verify`, `restore` or `prune`",
     "method": "how a slice is replaced",
     "slice": "`start`, `end` (both included), `unit`, `count`, and `range` as it is typed",
     "outcome": "`planned`, `published`, `restored`, `unchanged`, `stopped`, `refused`, `failed` or `unknown`",
@@ -250,7 +267,11 @@ JSON_FIELDS: dict[str, str] = {
     "fingerprint": "`base`, `staged`, `after` as `rows:sum`",
     "groups": "the groups that move, largest first: `change`, `slice`, `key`, `before`, `after`, `rows_before`",
     "groups_left_out": "how many more there are",
-    "checks": "every check and guard: `name`, `ok`, `found`, `consented`, `stops`",
+    "checks": (
+        "every check and guard: `name`, `ok`, `found`, `consented`, `stops`. In `doctor`: `target`, `name`, `state` "
+        "(`ok`, `warning`, `wrong`), `found`, `next`"
+    ),
+    "engine": "`doctor`: the database's `name` and `version`",
     "controls": "per figure: `name`, `figure`, `expression`, `control`, `target`, `ok`, `slices_differing`",
     "slices_published": "the slices that were written",
     "affected": "slices outside the range that corrections touch, and that were left",
@@ -266,8 +287,18 @@ JSON_FIELDS: dict[str, str] = {
         "`show`: what was found and done, per slice. `status`: per slice with rows on either side `slice`, `state` "
         "(`equal`, `differs`, `missing`, `extra`), `added`, `changed`, `removed`, `totals`"
     ),
+    "pruned": "`versions --prune`: whether anything was deleted",
+    "versions": (
+        "`versions`: those in the table, or deleted: `slice`, `run` (null for rows of no run), `rows`, `current`, "
+        "`replaced_at`"
+    ),
     "restores": "`restore`: the run whose replaced rows are put back",
-    "sql": "the statements of the publish (`show`, and `plan --sql`)",
+    "sql": "the statements of the publish (`show`, and `plan --sql`); of the ledger (`init --ledger --sql`)",
+    "files_written": "`init`: the files that were made, or that the target was added to",
+    "unsure": "`init`: what to look at before the first run, one sentence each",
+    "contract": "`init`: the target's lines in the contract file",
+    "source": "`init`: the text of the source",
+    "ledger": "`init --ledger`: per schema, the tables that were `made` and those that were `present`",
     "error": (
         "null, or `kind`, `asked`, `found`, `unchanged`, `next`, `consent` (after a stop: the command that consents), "
         "and every one of the `failures`"

@@ -12,13 +12,14 @@ from functools import partial
 from typing import Any
 
 import click
-from docs.meanings import CONTRACT_KEYS, EXIT_CODES, JSON_FIELDS, KINDS_NEXT, RANGE_FORMS
+from docs.meanings import CONTRACT_KEYS, EXIT_CODES, JSON_FIELDS, KINDS_NEXT, METHODS, RANGE_FORMS
 
 import reslice
-from reslice import cli, contract_schema, ledger, report_json
+from reslice import cli, contract_schema, ledger, report_init, report_json
 from reslice.engines.duckdb import DuckDB
 from reslice.errors import KINDS, Failure, Misused, ResliceError
-from reslice.project import Project, TargetHandle
+from reslice.project import Project
+from reslice.target_handle import TargetHandle
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -111,7 +112,11 @@ def contract_table() -> str:
 
 def methods_table() -> str:
     """Return what each method is on DuckDB."""
-    rows = [(f"`{method}`", str(able.support), able.reason or "the default") for method, able in DuckDB.methods.items()]
+    agreed(METHODS, [str(method) for method in DuckDB.methods], "methods")
+    rows = [
+        (f"`{method}`", str(able.support), able.reason or METHODS[str(method)])
+        for method, able in DuckDB.methods.items()
+    ]
     return markdown(("method", "on DuckDB", ""), rows)
 
 
@@ -149,6 +154,9 @@ def json_fields() -> dict[str, list[str]]:
     answers = {name: report_json.error_json(name, error) for name in ("plan", "run", "verify", "status", "restore")}
     answers["history"] = report_json.history_json(())
     answers["show"] = dict.fromkeys((*report_json.error_json("show", error), "groups_left_out", "sql"))
+    answers["init"] = report_init.init_json(None)
+    answers["versions"] = report_json.error_json("versions", error)
+    answers["doctor"] = report_json.error_json("doctor", error)
     fields: dict[str, list[str]] = {}
     for command, answer in answers.items():
         for field in answer:
@@ -161,7 +169,7 @@ def json_table() -> str:
     """Return every field of the JSON answers."""
     fields = json_fields()
     agreed(JSON_FIELDS, fields, "JSON fields")
-    every = {"plan", "run", "verify", "history", "show"}
+    every = {command for of in fields.values() for command in of} - {"plan --sql"}
     rows = [
         (f"`{field}`", "all" if set(of) == every else ", ".join(of), JSON_FIELDS[field]) for field, of in fields.items()
     ]
