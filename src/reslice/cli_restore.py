@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     examples=(
         "reslice restore r-0042",
         "reslice restore r-0042 2026-01-02 --yes",
-        'reslice restore last --yes --reason "the rates file was wrong"',
+        'reslice restore r-0042 --yes --reason "the rates file was wrong"',
     ),
 )
 @click.argument("run")
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def restore(session: Session, /, **given: Any) -> int:
-    """Put back the rows that one run replaced, all of its slices or those of RANGE.
+    """Put back the rows that one run replaced.
 
-    RUN is an id, the beginning of one, last, or last~1. A restore is a run of its own, which can be restored as well.
-    It is refused where a later run, or somebody else, has written to a slice since.
+    All of its slices, or those of RANGE. RUN is an id, the beginning of one, last, or last~1. A restore is a run of its
+    own, which can be restored as well. It is refused where a later run, or somebody else, has written to a slice since.
     """
     session.begin("restore", is_json=given["is_json"], range=given["range"])
     for name in ("run", "range"):

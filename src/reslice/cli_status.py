@@ -29,10 +29,11 @@ from reslice.cli_session import Session
 @json_option
 @click.pass_obj
 def status(session: Session, /, **given: Any) -> int:
-    """Compare the target with its source, slice by slice, and write nothing.
+    """Tell which slices of the target differ from their source.
 
-    A slice is equal, differs, is missing (the source has rows, the target none) or extra (the other way round); exits 1
-    when one is not equal. Without RANGE: from the first slice of the target to the last that is over.
+    Nothing is written. A slice is equal, differs, is missing (the source has rows, the target none) or extra (the other
+    way round); exits 1 when one is not equal. Without RANGE: from the first slice of the target to the last that is
+    over.
     """
     begin(session, "status", given)
     if given["target"] is None and given["again"] is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,7 +64,7 @@ def reslice(shop: Path, capsys: pytest.CaptureFixture[str]) -> Reslice:
 # Help
 
 
-COMMANDS = ["plan", "run", "verify", "history", "show", "demo"]
+COMMANDS = ["plan", "run", "verify", "status", "history", "show", "restore", "versions", "init", "doctor", "demo"]
 HEAVY = ("duckdb", "pydantic", "ruamel", "rich")
 
 
@@ -92,10 +93,9 @@ def test_help_begins_with_examples_and_prints_to_stdout(
 def test_no_command_is_a_question_for_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    sections = [line for line in out.splitlines() if line in ("Every day:", "Learn:")]
-    assert sections == ["Every day:", "Learn:"]
-    listed = [line.split()[0] for line in out.split("Every day:\n")[1].splitlines() if line.startswith("  ")]
-    assert listed == COMMANDS
+    sections = ["Every day:", "Set up:", "Learn:"]
+    assert [line for line in out.splitlines() if line in sections] == sections
+    assert re.findall(r"^  ([a-z]+)  +[A-Z]", out.split("Every day:\n")[1], re.MULTILINE) == COMMANDS
 
 
 # Misuse
