@@ -21,7 +21,7 @@ from reslice.cli_session import Session
 @json_option
 @click.pass_obj
 def doctor(session: Session, target: str | None, probe: bool, is_json: bool) -> int:
-    """Look at contract, table, ledger and database, and say what is wrong and what to do.
+    """Say what is wrong with contract, table, ledger and database.
 
     Nothing is written, and no source is evaluated. Without TARGET: every target. Exits 1 when something is wrong; a
     warning exits 0.
