@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def versions(session: Session, /, **given: Any) -> int:
-    """List the versions that append_version has kept, or delete old ones.
+    """List the versions that a table holds, or delete old ones.
 
     Only for targets with method: append_version. A current version is never deleted, and readers see no difference; a
     version that is gone cannot be restored.
