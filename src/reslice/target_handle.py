@@ -215,6 +215,10 @@ class TargetHandle:
         from reslice.restore import scope_of
 
         undone = self._recorded(run, wait)
+        if run.startswith("last") and undone.kind == Kind.RESTORE:
+            found = f"{run} is {undone.id}, a restore itself; the same command twice would undo it"
+            after = f"reslice restore {undone.id}"
+            raise misused("usage", run, "a restore is undone by its id", found, after)
         wanted = None if range is None else self._scope("restore", range, None, None)
         return undone, scope_of(self.contract, undone, wanted)
 

@@ -444,3 +444,12 @@ def test_two_restores_at_once_put_the_rows_back_once(corrected: Orders) -> None:
     assert ends == ["restored"] and kinds(caught.value) == ["base_moved"]
     assert corrected.rows() == list(T0)
     assert corrected.restore("r-0001").outcome is Outcome.UNCHANGED
+
+
+def test_the_last_run_is_not_undone_twice_by_the_same_command(corrected: Orders) -> None:
+    """`restore last` again would mean the restore itself, and put the rows back that it had taken away."""
+    corrected.handle.restore("last")
+    error = corrected.fails("restore", Misused, "last")
+    assert found(error) == "last is r-0002, a restore itself; the same command twice would undo it"
+    assert error.next == "reslice restore r-0002"
+    assert corrected.rows() == list(T0)
