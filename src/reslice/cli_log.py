@@ -72,7 +72,7 @@ class Log:
 
     def _line(self, event: str, message: str, level: str, more: Mapping[str, Any]) -> str:
         moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        fields = {
+        fields: dict[str, Any] = {
             "time": moment,
             "level": level,
             "event": event,
@@ -82,4 +82,4 @@ class Log:
             "range": self.range,
             "run": self.run,
         }
-        return json.dumps(fields | more) + "\n"
+        return json.dumps({**fields, **more}) + "\n"

@@ -252,6 +252,18 @@ def test_x03_a_file_that_this_user_may_not_write_is_refused_when_it_is_planned(
     assert orders.database.path.read_bytes() == before
 
 
+def test_who_may_only_read_may_ask_how_the_target_stands(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders.correct(4, 1300)
+    orders.database.let_go()
+    path, may = orders.database.path, os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: may(place, mode) and (place != path or mode != os.W_OK))
+
+    assert orders.verify(f"{D1}..{D3}").equals_source is False
+    status = orders.status(f"{D1}..{D3}")
+
+    assert status.diff is not None and [each.label for each in status.diff.differing] == [D2]
+
+
 def test_plan_and_verify_open_the_file_to_read_and_leave_every_byte(orders: Orders) -> None:
     orders.correct(4, 1300)
     orders.database.let_go()
