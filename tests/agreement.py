@@ -6,13 +6,14 @@ import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 
-from reslice.values import Counts, State
+from reslice.values import Counts, Run, State
 from tests import orders_project as project
 from tests.model import Call, Model, RunRecord
 from tests.model_rows import FINGERPRINT_COLUMNS, Group, Row, fingerprint, revenue_of
@@ -28,9 +29,29 @@ def differences(model: Model, connection: duckdb.DuckDBPyConnection) -> list[str
         *_runs(model, project.runs_of(connection)),
         *_slices(model, project.slices_of(connection)),
         *_bags("groups", Counter(project.groups_of(connection)), Counter(_groups(model))),
+        *_versions(model, connection),
         *_equal("generation", project.generation_of(connection), model.generation),
         *_equal("tables", project.tables_of(connection), TABLES),
     ]
+
+
+def abandoned(run: Run | None) -> int:
+    """Return how many runs a run says that it found abandoned."""
+    return sum("was abandoned" in note for note in run.notes) if run else 0
+
+
+def _versions(model: Model, connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Compare what readers of the versions read, and where the pointers are."""
+    pointers, moves = project.versions_of(connection)
+    yield from _equal("pointers", pointers, model.pointers)
+    expected = [(each.run, each.day, each.version, each.before) for each in model.versions]
+    yield from _bags("versions", Counter(moves), Counter(expected))
+    current = project.current_of(connection)
+    if current is not None:
+        yield from _bags("current", Counter(current), Counter(model.current))
+    is_staged = any(run.order is not None for run in model.runs)
+    if model.method == "append_version" and is_staged and current is None:
+        yield "there is no view of the current versions"
 
 
 def _equal(what: str, found: Any, expected: Any) -> Iterator[str]:
@@ -61,13 +82,13 @@ def _pairs(row: project.LedgerRow, record: RunRecord) -> Iterator[tuple[str, Any
     """Yield each thing that the ledger says of a run, and what it must say."""
     yield "number", row.number, int(record.id.removeprefix("r-"))
     yield "target", row.target, record.target
-    yield "kind", row.kind, "run"
+    yield "kind", row.kind, "restore" if record.restores else "run"
+    yield "restores", row.restores, record.restores
     yield "state", row.state, record.state.value
     yield "error", row.error_kind, record.error
     yield "approves", row.approves, record.approves
-    days = (record.last - record.first).days + 1
-    yield "slices", row.slices, days
-    yield "range", row.range_text, f"{record.first}" if days == 1 else f"{record.first}..{record.last}"
+    yield "slices", row.slices, len(record.days)
+    yield "range", row.range_text, _ranges(record.days)
     yield "finished", row.is_finished, record.state is not State.REQUESTED
     is_closed = record.state is not State.REQUESTED and record.error != "abandoned"
     yield "staged order", row.staged_order is not None, is_closed and record.order is not None
@@ -84,6 +105,17 @@ def _pairs(row: project.LedgerRow, record: RunRecord) -> Iterator[tuple[str, Any
     yield "counts", row.counts, _sum(record.diff.counts(day) for day in record.diff.days)
     yield "columns", row.columns, list(FINGERPRINT_COLUMNS)
     yield "totals", _exact(row.totals), _totals(base, staged)
+
+
+def _ranges(days: list[date]) -> str:
+    """Return days as they are typed: those that follow each other as one range."""
+    spans: list[list[date]] = []
+    for day in days:
+        if spans and (day - spans[-1][-1]).days == 1:
+            spans[-1].append(day)
+        else:
+            spans.append([day])
+    return ",".join(f"{span[0]}" if len(span) == 1 else f"{span[0]}..{span[-1]}" for span in spans)
 
 
 def _sum(all_counts: Iterator[Counts]) -> Counts:

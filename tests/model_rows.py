@@ -130,22 +130,29 @@ class Diff:
         base: dict[str | None, list[Row]] = defaultdict(list)
         for row in self.base[day]:
             base[row.channel].append(row)
-        staged = {row.channel: row for row in self.staged[day]}
+        staged: dict[str | None, list[Row]] = defaultdict(list)
+        for row in self.staged[day]:
+            staged[row.channel].append(row)
         found = []
         for channel in {*base, *staged}:
-            before, after = base.get(channel, []), staged.get(channel)
-            if after is None:
+            before, after = base.get(channel, []), staged.get(channel, [])
+            if not after:
                 found.append(Group(Change.REMOVED, day, channel, folded(before), None, len(before)))
             elif not before:
-                found.append(Group(Change.ADDED, day, channel, None, after.measures, 0))
-            elif len(before) > 1 or before[0].values != after.values:
-                found.append(Group(Change.CHANGED, day, channel, folded(before), after.measures, len(before)))
+                found.append(Group(Change.ADDED, day, channel, None, folded(after), 0))
+            elif len(before) > 1 or [row.values for row in before] != [row.values for row in after]:
+                found.append(Group(Change.CHANGED, day, channel, folded(before), folded(after), len(before)))
         return found
+
+    def has_repeated(self, day: date) -> bool:
+        """Whether a key stands twice among the staged rows, as only those of a restore may."""
+        return len({row.channel for row in self.staged[day]}) < len(self.staged[day])
 
     def counts(self, day: date) -> Counts:
         changes = Counter(group.change for group in self.groups(day))
         added, changed = changes[Change.ADDED], changes[Change.CHANGED]
-        return Counts(added, changed, changes[Change.REMOVED], len(self.staged[day]) - added - changed)
+        keys = len({row.channel for row in self.staged[day]})
+        return Counts(added, changed, changes[Change.REMOVED], keys - added - changed)
 
 
 def folded(rows: list[Row]) -> tuple[Value, ...]:

@@ -30,7 +30,8 @@ targets:
     slice: {column: order_date, unit: day}
     measures: {order_count: {min: 1}, revenue: {nulls: allow}, has_gift: {}}
     stamps: {loaded_at: run_time, batch_id: run_id}
-    guards: {empty_slice: allow, total_change: allow}
+    method: METHOD
+    guards: {empty_slice: allow, total_change: allow, restored: allow}
     timeouts: {wait: WAIT, lock: LOCK}
   guarded_orders:
     table: daily_orders
@@ -39,6 +40,7 @@ targets:
     slice: {column: order_date, unit: day}
     measures: {order_count: {min: 1}, revenue: {nulls: allow}, has_gift: {}}
     stamps: {loaded_at: run_time, batch_id: run_id}
+    method: METHOD
 """
 
 SOURCE = """\
@@ -55,12 +57,15 @@ TARGET_TABLE = """CREATE TABLE daily_orders (
 PRIMARY_KEY = ", PRIMARY KEY (order_date, channel)"
 
 
-def create(folder: Path, *, key: str = "", wait: str = "10s", lock: str = "500ms", source: str = SOURCE) -> Path:
+METHODS = ("replace_slice", "merge", "append_version")
+
+
+def create(folder: Path, *, method: str = METHODS[0], key: str = "", wait: str = "10s", lock: str = "500ms") -> Path:
     """Make the project and its database in `folder`; return the path of the contract file."""
     (folder / "sql").mkdir(parents=True)
-    (folder / "sql" / "daily_orders.sql").write_text(source)
+    (folder / "sql" / "daily_orders.sql").write_text(SOURCE)
     contract = folder / "reslice.yml"
-    contract.write_text(CONTRACT.replace("WAIT", wait).replace("LOCK", lock))
+    contract.write_text(CONTRACT.replace("METHOD", method).replace("WAIT", wait).replace("LOCK", lock))
     with connect(folder) as connection:
         connection.execute(ORDERS_TABLE)
         connection.execute(TARGET_TABLE.format(key=key))
@@ -135,6 +140,7 @@ class LedgerRow:
     range_text: str
     slices: int
     approves: str
+    restores: str
     staged_order: int | None
     publish_order: int | None
     rows: tuple[int | None, int | None, int | None]
@@ -151,20 +157,20 @@ def runs_of(connection: duckdb.DuckDBPyConnection) -> list[LedgerRow]:
     if not has_ledger(connection):
         return []
     found = connection.execute("""
-        SELECT id, number, target, kind, state, range_text, slices, approves, staged_order, publish_order,
+        SELECT id, number, target, kind, state, range_text, slices, approves, restores, staged_order, publish_order,
                rows_before, rows_staged, rows_after,
                groups_added, groups_changed, groups_removed, groups_unchanged,
                fingerprint_base, fingerprint_staged, fingerprint_after,
                fingerprint_columns, totals, error, finished_at IS NOT NULL
         FROM reslice.runs ORDER BY number""").fetchall()
-    return [LedgerRow(*row[:10], *_ended(row)) for row in found]
+    return [LedgerRow(*row[:11], *_ended(row)) for row in found]
 
 
 def _ended(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the columns of a run that its end fills."""
-    columns, totals, error = (None if text is None else json.loads(text) for text in row[20:23])
-    counts = None if row[13] is None else Counts(*row[13:17])
-    return row[10:13], counts, row[17:20], columns, totals, None if error is None else error["kind"], row[23]
+    columns, totals, error = (None if text is None else json.loads(text) for text in row[21:24])
+    counts = None if row[14] is None else Counts(*row[14:18])
+    return row[11:14], counts, row[18:21], columns, totals, None if error is None else error["kind"], row[24]
 
 
 def has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -226,6 +232,23 @@ def kept_of(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Row]]:
         return []
     found = connection.execute(f'SELECT "reslice:run", {ROW_COLUMNS} FROM reslice."{tables[0][0]}"').fetchall()
     return [(row[0], Row(*row[1:])) for row in found]
+
+
+def current_of(connection: duckdb.DuckDBPyConnection) -> list[Row] | None:
+    """Return what the view of the current versions gives; None where there is no such view."""
+    view = "SELECT 1 FROM duckdb_views() WHERE view_name = 'daily_orders_current'"
+    if not connection.execute(view).fetchall():
+        return None
+    return [Row(*row) for row in connection.execute(f"SELECT {ROW_COLUMNS} FROM daily_orders_current").fetchall()]
+
+
+def versions_of(connection: duckdb.DuckDBPyConnection) -> tuple[dict[date, str], list[tuple[str, date, str, str]]]:
+    """Return the version that each day points at, and every move of a pointer: run, day, to, from."""
+    if not has_ledger(connection):
+        return {}, []
+    pointers = connection.execute("SELECT CAST(slice AS DATE), version FROM reslice.pointers").fetchall()
+    moves = connection.execute("SELECT run_id, CAST(slice AS DATE), version, version_before FROM reslice.versions")
+    return dict(pointers), [(run, day, to, of) for run, day, to, of in moves.fetchall()]
 
 
 def generation_of(connection: duckdb.DuckDBPyConnection) -> int:

@@ -1,9 +1,10 @@
 """A program that runs reslice in child processes and kills them with SIGKILL, at a statement or after a time.
 
-It reads one JSON object a line: `contract`, `target`, `options`, and `statement` (kill before the n-th), with `delay`
-(so many seconds after that statement began), or `delay` alone (so many seconds after the run began). It answers each
-with `status`, the child's exit status (-9 when it was killed), and `seconds`. It never opens a database itself, so that
-each child is a process of its own with threads of its own, and costs no start of Python.
+It reads one JSON object a line: `contract`, `target`, `command` (run unless said) and its `options`, and `statement`
+(kill before the n-th), with `delay` (so many seconds after that statement began), or `delay` alone (so many seconds
+after the run began). It answers each with `status`, the child's exit status (-9 when it was killed), and `seconds`. It
+never opens a database itself, so that each child is a process of its own with threads of its own, and costs no start of
+Python.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import reslice
 import reslice.project
+import reslice.restore
 import reslice.run
 import reslice.verify
 from reslice.engines.duckdb import DuckDB
@@ -49,7 +51,8 @@ def run(asked: Mapping[str, Any]) -> None:
     try:
         if asked.get("statement") is not None:
             kill_at(asked["statement"], asked.get("delay"))
-        reslice.open(Path(asked["contract"])).target(asked["target"]).run(**asked["options"])
+        target = reslice.open(Path(asked["contract"])).target(asked["target"])
+        getattr(target, asked.get("command", "run"))(**asked["options"])
         os._exit(0)
     finally:
         os._exit(1)

@@ -11,14 +11,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reslice.values import State
-from tests.crash.scenario import CALLS, Scenario, copies, make, sane_after
+from tests import orders_project as project
+from tests.crash.scenario import CALLS, Scenario, Shelf, copies, make, sane_after
 from tests.model import Call
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,7 @@ class Killer:
         asked = {
             "contract": str(scenario.folder / "reslice.yml"),
             "target": call.target,
+            "command": "run" if call.restores is None else "restore",
             "options": scenario.options(call),
             "statement": statement,
             "delay": delay,
@@ -64,9 +66,12 @@ def killer() -> Iterator[Killer]:
     started.close()
 
 
+Scenarios = Callable[[str, str], Scenario]
+
+
 @pytest.fixture(scope="module")
-def corrected(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    return make(tmp_path_factory.mktemp("corrected") / "project")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
+    return Shelf(tmp_path_factory.mktemp("scenarios")).scenario
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +81,26 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("name", "every"),
-    [("whole", 40), ("per slice", 60), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in CALLS)],
+    ("method", "name", "every"),
+    [
+        ("replace_slice", "whole", 40),
+        ("replace_slice", "per slice", 60),
+        ("merge", "whole", 60),
+        ("append_version", "whole", 60),
+        ("merge", "restore", 60),
+        ("append_version", "restore", 60),
+        *(pytest.param(method, name, 1, marks=pytest.mark.slow) for method in project.METHODS for name in CALLS),
+    ],
 )
-def test_killed_before_a_statement(corrected: Scenario, tmp_path: Path, killer: Killer, name: str, every: int) -> None:
+def test_killed_before_a_statement(
+    scenarios: Scenarios, tmp_path: Path, killer: Killer, method: str, name: str, every: int
+) -> None:
     states = set()
-    for number, text, scenario in copies(corrected, CALLS[name], tmp_path, every):
+    for number, text, scenario in copies(scenarios(method, name), CALLS[name], tmp_path, every):
         assert killer.run(scenario, CALLS[name], statement=number)["status"] == -9, text
         states.add(sane_after(scenario, CALLS[name]))
     assert State.REQUESTED in states
-    assert State.PUBLISHED in states or name == "unchanged"
+    assert states & {State.PUBLISHED, State.RESTORED} or name == "unchanged"
 
 
 @pytest.mark.parametrize("name", ["whole", "per slice"])

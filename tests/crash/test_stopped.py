@@ -19,18 +19,28 @@ from reslice.errors import Interrupted, OutcomeUnknown, PartlyPublished, Reslice
 from reslice.values import Run, State
 from tests import orders_project as project
 from tests.agreement import differences
-from tests.crash.scenario import CALLS, Scenario, copies, make, run, sane_after
+from tests.crash.scenario import CALLS, Scenario, Shelf, copies, make, run, sane_after
 from tests.crash.statements import Act, Killed, Rows, at, kill_at
 from tests.model import Call
 
-SAMPLED = [("whole", 23), ("per slice", 40)]
-EVERY = [*SAMPLED, *(pytest.param(name, 1, marks=pytest.mark.slow) for name in CALLS)]
+SAMPLED = [
+    ("replace_slice", "whole", 23),
+    ("replace_slice", "per slice", 60),
+    ("replace_slice", "restore", 60),
+    ("merge", "whole", 40),
+    ("append_version", "whole", 40),
+    ("append_version", "restore", 60),
+]
+FULL = [pytest.param(method, name, 1, marks=pytest.mark.slow) for method in project.METHODS for name in CALLS]
+EVERY = pytest.mark.parametrize(("method", "name", "every"), [*SAMPLED, *FULL])
 """A run, and which of its statements it is stopped at: each commit, what follows it, and every n-th; or every one."""
+
+Scenarios = Callable[[str, str], Scenario]
 
 
 @pytest.fixture(scope="module")
-def corrected(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    return make(tmp_path_factory.mktemp("corrected") / "project")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
+    return Shelf(tmp_path_factory.mktemp("scenarios")).scenario
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +48,12 @@ def first_ever(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return make(tmp_path_factory.mktemp("first") / "project", is_first=True)
 
 
-@pytest.mark.parametrize(("name", "every"), EVERY)
-def test_killed_at_every_statement(corrected: Scenario, tmp_path: Path, name: str, every: int) -> None:
-    states = killed_at_every_statement(corrected, CALLS[name], tmp_path, every)
-    assert states == {None, State.REQUESTED, State.UNCHANGED if name == "unchanged" else State.PUBLISHED} - (
-        {State.UNCHANGED}  # the commit that records it is the last statement of such a run
-    )
+@EVERY
+def test_killed_at_every_statement(scenarios: Scenarios, tmp_path: Path, method: str, name: str, every: int) -> None:
+    states = killed_at_every_statement(scenarios(method, name), CALLS[name], tmp_path, every)
+    # The commit that records that nothing changed is the last statement of such a run.
+    end = {"unchanged": set(), "restore": {State.RESTORED}}.get(name, {State.PUBLISHED})
+    assert states == {None, State.REQUESTED, *end}
 
 
 @pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
@@ -88,19 +98,21 @@ def interrupts_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
     return found
 
 
-@pytest.mark.parametrize(("name", "every"), EVERY)
+@EVERY
 @pytest.mark.parametrize("act", [fails, fails_after, interrupts, interrupts_after], ids=lambda act: act.__name__)
-def test_stopped_at_every_statement(corrected: Scenario, tmp_path: Path, name: str, act: Act, every: int) -> None:
+def test_stopped_at_every_statement(
+    scenarios: Scenarios, tmp_path: Path, method: str, name: str, act: Act, every: int
+) -> None:
     call = CALLS[name]
-    for number, text, scenario in copies(corrected, call, tmp_path, every):
+    for number, text, scenario in copies(scenarios(method, name), call, tmp_path, every):
         with pytest.MonkeyPatch.context() as patch:
             ended = stopped(patch, scenario, call, number, act)
         honest_after(scenario, call, ended, text, act)
 
 
-@pytest.mark.parametrize(("name", "every"), EVERY)
+@EVERY
 def test_the_database_is_gone_from_every_statement_on(
-    corrected: Scenario, tmp_path: Path, name: str, every: int
+    scenarios: Scenarios, tmp_path: Path, method: str, name: str, every: int
 ) -> None:
     """No statement is answered any more, not even a roll-back; the next run finds out what became of this one."""
 
@@ -108,7 +120,7 @@ def test_the_database_is_gone_from_every_statement_on(
         raise duckdb.FatalException("simulated: the database has been invalidated")
 
     call = CALLS[name]
-    for number, text, scenario in copies(corrected, call, tmp_path, every):
+    for number, text, scenario in copies(scenarios(method, name), call, tmp_path, every):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(DuckDB, "roll_back", lambda _engine: None)
             ended = stopped(patch, scenario, call, number, gone, ever_after=True)
@@ -129,7 +141,7 @@ def stopped(
 
 def told(ended: ResliceError, state: State | None, statement: str) -> None:
     """Hold what was raised to what the ledger says."""
-    if state is State.PUBLISHED:
+    if state in (State.PUBLISHED, State.RESTORED):
         assert isinstance(ended, OutcomeUnknown), statement
     elif isinstance(ended, OutcomeUnknown):
         assert state is State.REQUESTED, statement
@@ -144,13 +156,18 @@ def honest_after(scenario: Scenario, call: Call, ended: Run | ResliceError, stat
         mine = next((run for run in project.runs_of(connection) if run.id == answer.run_id), None)
         written = {str(row.order_date) for row in rows if row.batch_id == answer.run_id}
         slices = project.slices_of(connection).items()
-        assert written == {
-            day for (run_id, day), (state, *_) in slices if (run_id, state) == (answer.run_id, "published")
-        }
+        published = {day for (run_id, day), (state, *_) in slices if (run_id, state) == (answer.run_id, "published")}
+        if call.restores is not None:
+            assert not written, "a restore puts the old stamps back"
+        elif scenario.model.method == "merge":
+            assert written <= published
+        else:
+            assert written == published
         if not isinstance(ended, ResliceError):
             assert ended.outcome.value == answer.outcome, statement
             assert differences(new, connection) == [], statement
-    is_old = Counter(rows) == Counter(scenario.model.rows)
+        pointers, _ = project.versions_of(connection)
+    is_old = (Counter(rows), pointers) == (Counter(scenario.model.rows), scenario.model.pointers)
     if isinstance(ended, PartlyPublished):
         assert mine is not None
         assert (mine.state, mine.error_kind, is_old) == ("failed", "partly_published", False), statement
@@ -171,11 +188,11 @@ def is_lost_request(run: project.LedgerRow, act: Act) -> bool:
 def finishes(scenario: Scenario, call: Call) -> None:
     """Run the same command again, undisturbed: it ends at the new rows, and once more changes nothing."""
     run(scenario, call)
-    assert run(scenario, Call(call.target, call.first, call.last)).outcome.value == "unchanged"
+    again = Call(call.target, call.first, call.last, restores=call.restores)
+    assert run(scenario, again).outcome.value == "unchanged"
     with project.connect(scenario.folder) as connection:
-        rows = {(row.values) for row in project.rows_of(connection)}
         new = copy.deepcopy(scenario.model)
         new.run(call)
-        assert rows == {row.values for row in new.rows}
-        assert len(project.rows_of(connection)) == len(new.rows)
+        found = project.current_of(connection) or project.rows_of(connection)
+        assert Counter(row.values for row in found) == Counter(row.values for row in new.current)
         assert project.tables_of(connection) == {"orders", "daily_orders"}

@@ -48,12 +48,14 @@ def shared(tmp_path: Path) -> Iterator[Callable[..., Shared]]:
     """Make databases, one at a time: `filled` ones were published and then corrected on every day, others never."""
     made: list[Shared] = []
 
-    def make(*, filled: bool = True, key: str = "", wait: str = "10s", lock: str = "100ms") -> Shared:
+    def make(
+        *, filled: bool = True, method: str = "replace_slice", key: str = "", wait: str = "10s", lock: str = "100ms"
+    ) -> Shared:
         for each in made:
             each.connection.close()
         folder = tmp_path / f"{len(made)}"
-        contract = project.create(folder, key=key, wait=wait, lock=lock)
-        found = Shared(contract, project.connect(folder), Model())
+        contract = project.create(folder, method=method, key=key, wait=wait, lock=lock)
+        found = Shared(contract, project.connect(folder), Model(method=method))
         made.append(found)
         orders = [Order(day, channel, Decimal(price)) for day, channel, price in ORDERS]
         project.load_many(found.connection, found.model, dict(enumerate(orders)))

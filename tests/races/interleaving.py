@@ -60,11 +60,12 @@ def before(patch: pytest.MonkeyPatch, acts: Mapping[int, Callable[[], None]]) ->
 
 
 def run(project: reslice.Project, call: Call) -> Ended:
-    """Run, and return the run or the error it ended with."""
+    """Run, or restore, and return the run or the error it ended with."""
+    target, span = project.target(call.target), f"{call.first}..{call.last}"
     try:
-        return project.target(call.target).run(
-            f"{call.first}..{call.last}", rewrite=call.rewrite, per_slice=call.per_slice
-        )
+        if call.restores is not None:
+            return target.restore(call.restores, span)
+        return target.run(span, rewrite=call.rewrite, per_slice=call.per_slice)
     except ResliceError as error:
         return error
 

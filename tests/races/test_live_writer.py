@@ -17,7 +17,7 @@ import pytest
 from reslice.errors import KINDS, OutcomeUnknown, Refused, ResliceError, Retryable
 from tests import orders_project as project
 from tests.model import Call
-from tests.model_rows import Row
+from tests.model_rows import Row, fingerprint
 from tests.races.conftest import D1, D3, Shared
 from tests.races.interleaving import Beside, Ended, Writer, before, is_fence, outcome, run
 
@@ -35,6 +35,7 @@ STATEMENTS = {
     "insert": f"INSERT INTO daily_orders VALUES ('{D1}', 'live', 1, {LIVE}, false, NULL, 'live')",
     "delete": f"DELETE FROM daily_orders WHERE order_date = '{D1}' AND channel = 'store'",
 }
+IN_PLACE = ["replace_slice", "merge"]
 GUARDED = [name for name in STATEMENTS if name.startswith("update")]
 
 
@@ -62,17 +63,17 @@ def is_live(row: Row) -> bool:
     return row.revenue == LIVE or "live" in (row.channel, row.batch_id)
 
 
-def statements_of(make: Make, key: str) -> list[str]:
-    made = make(key=key)
+def statements_of(make: Make, key: str, method: str = "replace_slice") -> list[str]:
+    made = make(key=key, method=method)
     with pytest.MonkeyPatch.context() as patch:
         seen = before(patch, {}).mine
         assert outcome(run(made.project, ALL)) == "published"
     return ["", *seen]
 
 
-def places(make: Make, key: str, every: int) -> list[int]:
+def places(make: Make, key: str, every: int, method: str = "replace_slice") -> list[int]:
     """Return the statements to write at."""
-    texts = statements_of(make, key)
+    texts = statements_of(make, key, method)
     begins = fence_of(texts) - 1
     return [*range(1, begins, 1 if every == 1 else 5 * every), *range(begins, len(texts), every)]
 
@@ -94,13 +95,16 @@ def held_to(shared: Shared, name: str, ended: Ended, writer: Writer) -> None:
         assert where.in_table or where.in_kept or not writer.has_written, "lost in silence"
 
 
-@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize(
+    ("method", "every"),
+    [("replace_slice", 3), ("merge", 6), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in IN_PLACE)],
+)
 @pytest.mark.parametrize("key", ["", project.PRIMARY_KEY], ids=["no key", "key"])
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_a_write_at_every_statement(shared: Make, name: str, key: str, every: int) -> None:
+def test_a_write_at_every_statement(shared: Make, name: str, key: str, method: str, every: int) -> None:
     kinds = set()
-    for place in places(shared, key, every):
-        made = shared(key=key)
+    for place in places(shared, key, every, method):
+        made = shared(key=key, method=method)
         writer = Writer(made.connection.cursor())
         with pytest.MonkeyPatch.context() as patch:
             before(patch, {place: partial(writer.write, STATEMENTS[name])})
@@ -132,6 +136,79 @@ def test_a_transaction_that_is_open_meanwhile(shared: Make, name: str, word: str
             assert outcome(ended) in ("published", "conflict")
             assert not found(made, name).in_table
             assert not found(made, name).in_kept
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+ON_VERSIONS = {
+    "update a measure": STATEMENTS["update a measure"],
+    "update a key column": STATEMENTS["update a key column"],
+    "insert": f"INSERT INTO daily_orders VALUES ('{D1}', 'live', 1, {LIVE}, false, NULL, 'r-0001')",
+    "delete": STATEMENTS["delete"],
+}
+
+
+def is_honest(made: Shared, ended: Ended, writer: Writer) -> str:
+    """Hold a run by append_version to what was written to the version before it; return how both ended.
+
+    What the run says it has compared is what that version holds, or the run, or the writer, was told otherwise.
+    """
+    if isinstance(ended, OutcomeUnknown):
+        assert ended.kind == "slipped_in"
+    elif isinstance(ended, ResliceError):
+        assert ended.kind in ("base_moved", "conflict"), ended
+        assert writer.has_written
+        _, moves = project.versions_of(made.connection)
+        assert [move for move in moves if move[0] != "r-0001"] == [], "the run did nothing, and moved a pointer"
+    else:
+        before_it = [
+            row for row in project.rows_of(made.connection) if (row.order_date, row.batch_id) == (D1, "r-0001")
+        ]
+        recorded = project.slices_of(made.connection)[str(ended.id), str(D1)][1]
+        assert str(fingerprint(before_it)) == recorded, "what became of the version was told to nobody"
+    return "writer failed" if not writer.has_written else outcome(ended)
+
+
+@pytest.mark.parametrize("every", [pytest.param(6), pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ON_VERSIONS)
+def test_a_write_to_the_version_before_is_found_or_fails(shared: Make, name: str, every: int) -> None:
+    texts = statements_of(shared, "", "append_version")
+    last_look = last_look_of(texts)
+    begins = fence_of(texts) - 1
+    kinds = set()
+    for place in [*range(1, begins, 3 * every), *range(begins, last_look + 1, every)]:
+        made = shared(method="append_version")
+        writer = Writer(made.connection.cursor())
+        with pytest.MonkeyPatch.context() as patch:
+            before(patch, {place: partial(writer.write, ON_VERSIONS[name])})
+            ended = run(made.project, ALL)
+        kinds.add(is_honest(made, ended, writer))
+    assert "base_moved" in kinds
+    assert kinds & {"slipped_in", "writer failed"}
+
+
+@pytest.mark.parametrize("every", [pytest.param(5), pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["update a measure", "update a key column"])
+def test_an_update_of_a_version_that_is_open_meanwhile_is_a_conflict(shared: Make, name: str, every: int) -> None:
+    last_look = last_look_of(statements_of(shared, "", "append_version"))
+    chosen = [place for place in places(shared, "", every, "append_version") if place <= last_look]
+    kinds = set()
+    for place, end in zip(chosen, itertools.cycle([10_000, chosen[-1], *chosen[1::2]]), strict=False):
+        if end <= place:
+            continue
+        made = shared(method="append_version")
+        writer = Writer(made.connection.cursor())
+        with pytest.MonkeyPatch.context() as patch:
+            before(patch, {end: partial(writer.end, "COMMIT"), place: partial(writer.begin, ON_VERSIONS[name])})
+            ended = run(made.project, ALL)
+        writer.end("COMMIT")
+        kinds.add(is_honest(made, ended, writer))
+    assert {"conflict", "writer failed"} <= kinds
+
+
+def last_look_of(texts: list[str]) -> int:
+    """Return the statement that reads the version before, after the commit."""
+    return max(place for place, text in enumerate(texts) if "AS version_before" in text)
 
 
 @pytest.mark.parametrize("every", EVERY)

@@ -24,18 +24,28 @@ from tests.races.interleaving import Beside, Ended, Seen, before, is_fence, outc
 
 ALL = Call(project.FREE, D1, D3)
 EACH = Call(project.FREE, D1, D3, per_slice=True)
+UNDO = Call(project.FREE, D1, D3, restores="r-0002")
 EVERY = [pytest.param(19), pytest.param(1, marks=pytest.mark.slow)]
 """At which statements the other run begins: around the fence, each commit, and every n-th of the others; or at all."""
+METHODS = [
+    pytest.param("replace_slice", 19),
+    pytest.param("merge", 60),
+    pytest.param("append_version", 60),
+    *(pytest.param(method, 1, marks=pytest.mark.slow) for method in project.METHODS),
+]
+"""By which method, and at which statements."""
 
 Make = Callable[..., Shared]
 
 
-def places(make: Make, call: Call, every: int, *, filled: bool = True) -> list[int]:
+def places(make: Make, call: Call, every: int, *, filled: bool = True, method: str = "replace_slice") -> list[int]:
     """Return the statements of a run to begin another at."""
-    made = make(filled=filled)
+    made = make(filled=filled, method=method)
+    if call.restores is not None:
+        publish(made)
     with pytest.MonkeyPatch.context() as patch:
         seen = before(patch, {}).mine
-        assert outcome(run(made.project, call)) == "published"
+        assert outcome(run(made.project, call)) == "published" if call.restores is None else "restored"
     pairs = enumerate(itertools.pairwise(["", *seen]), start=1)
     return [place for place, (last, text) in pairs if place % every == 0 or is_turn(last) or is_turn(text)]
 
@@ -54,16 +64,16 @@ def beside(shared: Shared, call: Call, other: Call, place: int) -> tuple[Ended, 
     return first, second.end()
 
 
-@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize(("method", "every"), METHODS)
 @pytest.mark.parametrize("filled", [True, False], ids=["filled", "empty"])
 @pytest.mark.parametrize(("call", "other"), [(ALL, ALL), (EACH, ALL)], ids=["whole", "per slice"])
-def test_the_same_slices(shared: Make, filled: bool, call: Call, other: Call, every: int) -> None:
+def test_the_same_slices(shared: Make, filled: bool, call: Call, other: Call, method: str, every: int) -> None:
     ends = set()
-    for place in places(shared, call, every, filled=filled):
-        made = shared(filled=filled)
+    for place in places(shared, call, every, filled=filled, method=method):
+        made = shared(filled=filled, method=method)
         first, second = beside(made, call, other, place)
         ends.add((outcome(first), outcome(second)))
-        assert rows_of(made) == Counter(row.values for row in made.new(ALL).rows)
+        assert rows_of(made) == Counter(row.values for row in made.new(ALL).current)
         states = Counter(each.state for each in project.runs_of(made.connection)[filled:])
         assert states["published"] == 1 or outcome(first) == "partly_published"
         assert states["requested"] == 0
@@ -75,18 +85,48 @@ def test_the_same_slices(shared: Make, filled: bool, call: Call, other: Call, ev
     assert len(ends) > 1, "the other run never got in between"
 
 
-@pytest.mark.parametrize("every", EVERY)
-def test_newer_facts_are_never_replaced_by_older_ones(shared: Make, every: int) -> None:
+def publish(made: Shared) -> None:
+    """Let the run be published that is to be undone."""
+    assert outcome(run(made.project, ALL)) == "published"
+    made.model.run(ALL)
+
+
+@pytest.mark.parametrize(("method", "every"), METHODS)
+@pytest.mark.parametrize(("call", "other"), [(UNDO, ALL), (ALL, UNDO), (UNDO, UNDO)], ids=["undo", "run", "both undo"])
+def test_a_restore_beside_a_run_or_another(shared: Make, call: Call, other: Call, method: str, every: int) -> None:
+    """Who publishes last has the last word, whole; who does not publish says so, and nothing is put back twice."""
+    for place in places(shared, call, every * 2, method=method):
+        made = shared(method=method)
+        old = Counter(row.values for row in made.model.current)
+        publish(made)
+        new = Counter(row.values for row in made.model.current)
+        if call.restores is None:
+            made.correct(7, Order(D3, "phone", Decimal("1.00")))
+        newest = Counter(row.values for row in made.new(ALL).current)
+        first, second = beside(made, call, other, place)
+        assert {outcome(first), outcome(second)} <= {
+            *("restored", "unchanged", "published", "base_moved", "later_run", "changed_since_run"),
+        }
+        ended = project.runs_of(made.connection)
+        assert not any(each.state == "requested" for each in ended)
+        last = max((each for each in ended if each.publish_order), key=lambda each: each.publish_order or 0)
+        assert last.id != "r-0002" or call.restores is None
+        expected = old if last.state == "restored" else new if last.id == "r-0002" else newest
+        assert rows_of(made) == expected, (outcome(first), outcome(second))
+
+
+@pytest.mark.parametrize(("method", "every"), METHODS)
+def test_newer_facts_are_never_replaced_by_older_ones(shared: Make, method: str, every: int) -> None:
     """The other run stages a correction that the first has not seen; what stands at the end is never the older."""
-    for place in places(shared, ALL, every):
-        made = shared()
+    for place in places(shared, ALL, every, method=method):
+        made = shared(method=method)
         second = Beside(made.project, ALL)
 
         with pytest.MonkeyPatch.context() as patch:
             seen = before(patch, {place: lambda: correct_and_go(made, second, seen)})  # noqa: B023 - called in here
             first = run(made.project, ALL)
         second_ended = second.end()
-        newest = Counter(row.values for row in made.new(ALL).rows)
+        newest = Counter(row.values for row in made.new(ALL).current)
         if isinstance(second_ended, Run):
             assert rows_of(made) == newest, outcome(first)
         else:
@@ -119,7 +159,7 @@ def test_many_at_once(shared: Make, rounds: int) -> None:
     """Eight threads backfill ranges that overlap; whoever was refused runs again, until nobody is."""
     chance = random.Random(f"20240303 {rounds}")
     for _ in range(rounds):
-        made = shared(filled=chance.random() < 0.5)
+        made = shared(filled=chance.random() < 0.5, method=chance.choice(project.METHODS))
         threads = [threading.Thread(target=until_done, args=(made, some_call(chance))) for _ in range(8)]
         for thread in threads:
             thread.start()
@@ -127,7 +167,7 @@ def test_many_at_once(shared: Make, rounds: int) -> None:
             thread.join(60)
         assert not any(thread.is_alive() for thread in threads)
         run(made.project, ALL)
-        assert rows_of(made) == Counter(row.values for row in made.new(ALL).rows)
+        assert rows_of(made) == Counter(row.values for row in made.new(ALL).current)
         runs = project.runs_of(made.connection)
         assert {each.state for each in runs} <= {"published", "unchanged", "refused", "failed"}
         assert [each.number for each in runs] == [*range(1, len(runs) + 1)]
@@ -151,4 +191,6 @@ def until_done(shared: Shared, call: Call) -> None:
 
 
 def rows_of(shared: Shared) -> Counter[tuple[object, ...]]:
-    return Counter(row.values for row in project.rows_of(shared.connection))
+    """Return what readers read."""
+    current = project.current_of(shared.connection)
+    return Counter(row.values for row in (project.rows_of(shared.connection) if current is None else current))

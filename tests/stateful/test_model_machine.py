@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -30,10 +30,10 @@ import reslice
 from reslice.errors import ResliceError
 from reslice.values import State
 from tests import orders_project as project
-from tests.agreement import differences, left_by_crash
+from tests.agreement import abandoned, differences, left_by_crash
 from tests.crash.statements import Killed, kill_at
 from tests.model import Answer, Call, Model
-from tests.model_rows import Order, Row
+from tests.model_rows import Order, Row, days_between
 
 Span = tuple[date, date]
 
@@ -86,13 +86,15 @@ writes = st.builds(Write, st.sampled_from(["insert", "update", "delete"]), days,
 
 
 class Orders(RuleBasedStateMachine):
-    """Orders and their daily sums in a DuckDB file, beside the model."""
+    """Orders and their daily sums in a DuckDB file, beside the model, published by one method."""
+
+    method = project.METHODS[0]
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="orders-"))
-        self.contract = project.create(self.folder)
-        self.model = Model(guarded=[project.GUARDED])
+        self.contract = project.create(self.folder, method=self.method)
+        self.model = Model(guarded=[project.GUARDED], method=self.method)
         self.connection = project.connect(self.folder)
         self.next_order = 1
 
@@ -162,7 +164,7 @@ class Orders(RuleBasedStateMachine):
         assert plan.diff is not None
         assert [each.label for each in plan.diff.differing] == [str(day) for day in diff.differing]
         stops = {guard.name for guard in plan.guards if guard.stops}
-        assert (expected.outcome in stops) == (expected.outcome in ("empty_slice", "total_change"))
+        assert (expected.outcome in stops) == (expected.outcome in ("empty_slice", "total_change", "restored"))
         assert bool(stops) == (imagined.runs[-1].state is State.STOPPED)
 
     @rule(span=ranges, name=names, rewrite=st.booleans(), per_slice=st.booleans())
@@ -182,6 +184,54 @@ class Orders(RuleBasedStateMachine):
         stopped = [run for run in self.model.runs if run.state is State.STOPPED]
         run = data.draw(st.sampled_from(stopped))
         self.run_through(Call(run.target, run.first, run.last, approves=run.id))
+
+    @rule(span=ranges)
+    def status(self, span: Span) -> None:
+        """Each day is equal to its source, differs from it, is missing, or is there without a source."""
+        run = self._target(project.FREE).status(f"{span[0]}..{span[1]}")
+        assert run.diff is not None
+        found = {each.label: each.state.value for each in run.diff.slices}
+        expected = {}
+        for day in days_between(*span):
+            base, staged = self.model.of_day(day), self.model.recompute(day)
+            if base or staged:
+                is_equal = sorted(map(repr, values_of(base))) == sorted(map(repr, values_of(staged)))
+                expected[str(day)] = (
+                    "equal" if is_equal else "missing" if not base else "extra" if not staged else "differs"
+                )
+        assert found == expected
+        assert run.equals_source == (set(expected.values()) <= {"equal"})
+
+    @precondition(lambda self: any(run.slices for run in self.model.runs))
+    @rule(data=st.data(), span=ranges, is_whole=st.booleans())
+    def restore(self, data: st.DataObject, span: Span, is_whole: bool) -> None:
+        """Put back what any earlier run replaced, of all its days or of some."""
+        self.run_through(self._some_restore(data, (DAYS[0], DAYS[-1]) if is_whole else span))
+
+    @precondition(lambda self: any(run.slices for run in self.model.runs))
+    @rule(data=st.data(), place=st.integers(0, 4), write=writes)
+    def restore_beside_a_writer(self, data: st.DataObject, place: int, write: Write) -> None:
+        call = replace(self._some_restore(data, (DAYS[0], DAYS[-1])), hooks={place: write.on_model})
+        self.run_through(call, {place: lambda: write.on_database(self.connection)})
+
+    @precondition(lambda self: any(run.slices for run in self.model.runs))
+    @rule(data=st.data(), statement=st.integers(1, 60))
+    def crash_a_restore(self, data: st.DataObject, statement: int) -> None:
+        call = self._some_restore(data, (DAYS[0], DAYS[-1]))
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, statement)
+            with suppress(Killed, ResliceError):
+                self._target(call.target).restore(call.restores or "")
+        self.connection.close()
+        self.connection = project.connect(self.folder)
+        self.model = left_by_crash(self.model, call, self.connection)
+
+    def _some_restore(self, data: st.DataObject, span: Span) -> Call:
+        """Return the restore of some run; of one that has published nothing at times as well."""
+        runs = [run for run in self.model.runs if run.slices]
+        published = [run for run in runs if any(self.model.is_published(run.id, day) for day in run.days)]
+        run = data.draw(st.sampled_from([*runs, *published, *published]))
+        return Call(run.target, *span, restores=run.id)
 
     @rule(span=ranges, rewrite=st.booleans())
     def run_again(self, span: Span, rewrite: bool) -> None:
@@ -255,24 +305,42 @@ class Orders(RuleBasedStateMachine):
             steps.append(step)
             hooks.get(len(steps) - 1, lambda: None)()
 
-        opened = reslice.open(self.contract, connection=connection)
+        target = reslice.open(self.contract, connection=connection).target(call.target)
         span = None if call.approves else f"{call.first}..{call.last}"
         try:
-            run = opened.target(call.target).run(
-                span, approve=call.approves, rewrite=call.rewrite, per_slice=call.per_slice, on_step=on_step
-            )
+            if call.restores is not None:
+                run = target.restore(call.restores, span, on_step=on_step)
+            else:
+                run = target.run(
+                    span, approve=call.approves, rewrite=call.rewrite, per_slice=call.per_slice, on_step=on_step
+                )
         except ResliceError as error:
             assert error.run is None or error.run.error is error
-            return error.kind, tuple(steps), len(error.run.notes) if error.run else 0
-        return run.outcome.value, tuple(steps), len(run.notes)
+            return error.kind, tuple(steps), abandoned(error.run)
+        return run.outcome.value, tuple(steps), abandoned(run)
 
     def _target(self, name: str) -> reslice.TargetHandle:
         return reslice.open(self.contract, connection=self.connection).target(name)
 
 
-def explore(*, examples: int, steps: int, derandomize: bool) -> None:
+def values_of(rows: list[Row]) -> list[tuple[Any, ...]]:
+    return [row.values for row in rows]
+
+
+class MergedOrders(Orders):
+    method = "merge"
+
+
+class VersionedOrders(Orders):
+    method = "append_version"
+
+
+MACHINES = {machine.method: machine for machine in (Orders, MergedOrders, VersionedOrders)}
+
+
+def explore(method: str, *, examples: int, steps: int, derandomize: bool) -> None:
     run_state_machine_as_test(
-        Orders,
+        MACHINES[method],
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
@@ -287,10 +355,12 @@ def explore(*, examples: int, steps: int, derandomize: bool) -> None:
     )
 
 
-def test_sample() -> None:
-    explore(examples=20, steps=12, derandomize=True)
+@pytest.mark.parametrize("method", project.METHODS)
+def test_sample(method: str) -> None:
+    explore(method, examples=14, steps=14, derandomize=True)
 
 
 @pytest.mark.slow
-def test_many() -> None:
-    explore(examples=400, steps=25, derandomize=False)
+@pytest.mark.parametrize("method", project.METHODS)
+def test_many(method: str) -> None:
+    explore(method, examples=400, steps=25, derandomize=False)
