@@ -1,8 +1,8 @@
 """append_version: every version of a slice stays in the table, and a pointer says which one is current.
 
-A version is the rows that bear one run's id in the stamp `run_id`. Rows that no version wrote, such as those that were
-there first, are the version with the empty name. What is said of a slice goes by its first moment, as the database
-writes it. Readers use the view `TABLE_current`, and so does everything else here.
+A version is the rows of a slice that bear the id, in the stamp `run_id`, of a run that wrote this slice. Rows that no
+version wrote, such as those that were there first, are the version with the empty name. What is said of a slice goes by
+its first moment, as the database writes it. Readers use the view `TABLE_current`, and so does everything else here.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ OURS = "reslice"
 def table_key(target: Target) -> str:
     """Return the name under which the ledger has the versions of a table, and under which the view asks for them.
 
-    It is without the catalog, which in DuckDB is the name of the file, or whatever a reader has attached it as.
+    It is without the catalog, which in DuckDB is the name of the file, or whatever a reader has attached it as. Names
+    that hold a dot are quoted: `"a.b".c` and `a."b.c"` are two tables.
     """
-    return f"{target.schema}.{target.table}"
+    names = (target.schema, target.table)
+    return sql.dotted(*names) if any(mark in name for name in names for mark in '."') else ".".join(names)
 
 
 def view_name(target: Target) -> str:
@@ -69,7 +71,7 @@ def rows_select(
     return (
         f"SELECT {columns}\nFROM {sql.target_name(target)} AS t\n"
         f"LEFT JOIN ({pointers}) AS p ON p.slice = {key}\n"
-        f"LEFT JOIN ({_written(where, target)}) AS w ON w.id = {stamp}\n"
+        f"LEFT JOIN ({_written(where, target)}) AS w ON w.id = {stamp} AND w.slice = {key}\n"
         f"WHERE CASE WHEN coalesce(p.version, '') = '' THEN w.id IS NULL ELSE {stamp} = p.version END"
     )
 
@@ -165,7 +167,7 @@ def listed_select(dialect: Dialect, contract: Contract, target: Target, where: s
     held = (
         f"SELECT {key} AS slice, coalesce(w.id, '') AS version, count(*) AS row_count\n"
         f"FROM {sql.target_name(target)} AS t LEFT JOIN ({_written(where, target)}) AS w"
-        f" ON w.id = t.{quote(stamp_column(contract))}\n"
+        f" ON w.id = t.{quote(stamp_column(contract))} AND w.slice = {key}\n"
         f"WHERE {inside} AND t.{quote(column.name)} IS NOT NULL GROUP BY 1, 2"
     )
     replaced = (
@@ -194,14 +196,17 @@ def prune_statement(dialect: Dialect, contract: Contract, target: Target, where:
     )
     return (
         f"DELETE FROM {name} WHERE {dialect.row_id} IN (SELECT t.{dialect.row_id} FROM {name} AS t"
-        f" LEFT JOIN ({_written(where, target)}) AS w ON w.id = t.{quote(stamp_column(contract))}"
+        f" LEFT JOIN ({_written(where, target)}) AS w ON w.id = t.{quote(stamp_column(contract))} AND w.slice = {key}"
         f" JOIN ({old}) AS o ON o.slice = {key} AND o.version = coalesce(w.id, ''))"
     )
 
 
 def _written(where: str, target: Target) -> str:
-    """Return the SELECT of the runs that wrote a version of the table: those that a slice has once pointed at."""
+    """Return the SELECT of the versions that runs wrote, by run and slice: those that the slice has once pointed at.
+
+    A run's id in a row of another slice says nothing: somebody may have put it there, or a ledger that is gone.
+    """
     return (
-        f"SELECT DISTINCT run_id AS id FROM {where}.versions"
+        f"SELECT run_id AS id, slice FROM {where}.versions"
         f" WHERE table_name = {text_literal(table_key(target))} AND version = run_id"
     )
