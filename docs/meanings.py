@@ -126,6 +126,7 @@ KINDS_NEXT: dict[str, str] = {
     "target_referenced": "Drop the foreign key: deleting and inserting a row that others point at would break it.",
     "target_key": "Add the stamp of the run's id to the key, or drop the key: each version repeats a row's own key.",
     "view_foreign": "Give that view or table another name: `append_version` needs `TABLE_current` for its own view.",
+    "versions_unknown": "Give the table its name and its ledger back, or run it once by `replace_slice` and go on.",
     "target_rights": "Run as a user who may write the file and its folder.",
     "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
     "functions_replaced": (

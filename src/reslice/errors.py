@@ -149,6 +149,7 @@ KINDS: dict[str, Kind] = {
     "target_referenced": Kind(Refused, "foreign keys of other tables point at the target"),
     "target_key": Kind(Refused, "a unique key of the target leaves no room for a second version of a row"),
     "view_foreign": Kind(Refused, "the name of the view of current versions is taken by something not ours"),
+    "versions_unknown": Kind(Refused, "the table holds versions of which its ledger knows nothing"),
     "target_rights": Kind(Refused, "the connection may not write what a run has to write"),
     "target_type": Kind(Refused, "a column of the target has a type that reslice does not support there"),
     "method_unsupported": Kind(Refused, "the engine cannot publish by the method the contract asks for"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reslice.errors import Refused
 from tests.conformance.databases import Row
-from tests.conformance.orders import D1, D2, D3, T0, VERSION, Orders, changed
+from tests.conformance.orders import D1, D2, D3, T0, VERSION, Orders, changed, found, kinds
 
 METHODS = ("append_version",)
 WHOLE = f"{D1}..{D3}"
@@ -54,3 +55,45 @@ def test_two_tables_whose_names_read_alike_have_versions_of_their_own(orders: Or
 
     assert read(written) == changed((D2, "web", 1, 1300))
     assert read(other) == list(T0)
+
+
+def two_versions(orders: Orders) -> list[Row]:
+    """Publish two versions of a day; return what readers must read."""
+    for cents in (1300, 1400):
+        orders.correct(4, cents)
+        orders.run(WHOLE)
+    return changed((D2, "web", 1, 1400))
+
+
+LOST = {
+    "the table was renamed": "ALTER TABLE daily_orders RENAME TO other_orders",
+    "the table was copied": "CREATE TABLE other_orders AS FROM daily_orders",
+    "the ledger was dropped": "ALTER TABLE daily_orders RENAME TO other_orders; DROP SCHEMA reslice CASCADE",
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_versions_that_the_ledger_does_not_know_are_never_read_all_at_once(orders: Orders, what: str) -> None:
+    expected = two_versions(orders)
+    orders.database.execute(LOST[what])
+    orders.declare(table="other_orders")
+    orders.table = "other_orders"
+    before = orders.versions()
+    for command in ("plan", "status", "run"):
+        error = orders.fails(command, Refused, D1)
+        assert kinds(error) == ["versions_unknown"] and error.exit_code == 3
+        assert f"({D2}, store) has rows of no run, r-0001, r-0002 in warehouse.main.other_orders" in found(error)
+    views = "SELECT view_name FROM duckdb_views() WHERE view_name = 'other_orders_current'"
+    assert not orders.database.rows(views) and orders.versions() == before
+
+    orders.declare(method="replace_slice")
+    assert orders.run(WHOLE).slices_done == (D2,)
+    orders.declare(method="append_version")
+    orders.unchanged(WHOLE)
+    assert orders.rows() == expected
+
+
+def test_rows_that_bear_ids_once_each_are_where_versions_begin(orders: Orders) -> None:
+    orders.database.execute(f"UPDATE daily_orders SET {VERSION} = 'r-00' || right(CAST(order_date AS VARCHAR), 2)")
+    orders.correct(4, 1300)
+    orders.publish(WHOLE, changed=1, unchanged=5, after=changed((D2, "web", 1, 1300)))

@@ -201,6 +201,28 @@ def prune_statement(dialect: Dialect, contract: Contract, target: Target, where:
     )
 
 
+RUN_IDS = "r-[0-9]{4,}"
+"""What the id of a run looks like, in whichever ledger it stands."""
+
+
+def any_select(where: str, target: Target) -> str:
+    """Return the SELECT of whether the ledger knows of any version of the table."""
+    return f"SELECT 1 FROM {where}.versions WHERE table_name = {text_literal(table_key(target))} LIMIT 1"
+
+
+def several_select(dialect: Dialect, contract: Contract, target: Target) -> str:
+    """Return the SELECT of one key that has rows of several versions, where the ledger knows of none: key, versions."""
+    stamp = f"coalesce({quote(stamp_column(contract))}, 'no run')"
+    keys = [column.name for column in contract.grain]
+    texts = (f"coalesce(CAST({quote(key)} AS VARCHAR), 'NULL')" for key in keys)
+    plain = ", ".join(dialect.plain(quote(key), target.column(key)) for key in keys)
+    return (
+        f"SELECT any_value(concat_ws(', ', {', '.join(texts)})), string_agg(DISTINCT {stamp}, ', ' ORDER BY {stamp})\n"
+        f"FROM {sql.target_name(target)} GROUP BY {plain}\n"
+        f"HAVING count(DISTINCT {stamp}) > 1 AND bool_or(regexp_full_match({stamp}, '{RUN_IDS}'))\nORDER BY 1 LIMIT 1"
+    )
+
+
 def _written(where: str, target: Target) -> str:
     """Return the SELECT of the versions that runs wrote, by run and slice: those that the slice has once pointed at.
 

@@ -10,6 +10,7 @@ from reslice.contract import Contract
 from reslice.engines import sql, versions
 from reslice.engines.duckdb.errors import lines_of
 from reslice.engines.session import Session
+from reslice.engines.sql import quote
 from reslice.errors import Failure, Refused
 from reslice.values import Family, Target
 
@@ -17,7 +18,8 @@ from reslice.values import Family, Target
 def with_versions(session: Session, contract: Contract, target: Target) -> Target:
     """Return the target with how its current versions are read, where the ledger is one that knows of versions.
 
-    Raises Refused[view_foreign] when the name of the view is taken by something that is not ours.
+    Raises Refused[view_foreign] when the name of the view is taken by something that is not ours, and
+    Refused[versions_unknown] when the table holds versions that its ledger does not know.
     """
     comment = _comment(session, contract, target)
     if comment is not None and not comment.startswith(f"{versions.OURS}: "):
@@ -29,9 +31,13 @@ def with_versions(session: Session, contract: Contract, target: Target) -> Targe
         "SELECT 1 FROM duckdb_tables() WHERE database_name = $catalog AND schema_name = $schema"
         " AND table_name = 'versions'"
     )
-    if not _can_have_versions(contract, target) or not session.execute(known, parts):
+    if not _can_have_versions(contract, target):
         return target
-    where = sql.dotted(target.catalog, contract.ledger.schema)
+    where, has_ledger = sql.dotted(target.catalog, contract.ledger.schema), bool(session.execute(known, parts))
+    if not has_ledger or not session.execute(versions.any_select(where, target)):
+        _refuse_unknown_versions(session, contract, target)
+    if not has_ledger:
+        return target
     pointers = versions.current_pointers(where, target)
     return replace(target, current=versions.rows_select(session.dialect, contract, target, where, pointers))
 
@@ -41,6 +47,25 @@ def _can_have_versions(contract: Contract, target: Target) -> bool:
     families = {column.name: column.family for column in target.columns}
     stamp, cut = versions.stamp_column(contract), contract.slice.column
     return families.get(stamp) is Family.TEXT and families.get(cut, Family.OTHER) in CAN_BE_CUT
+
+
+def _refuse_unknown_versions(session: Session, contract: Contract, target: Target) -> None:
+    """Refuse a table whose versions the ledger does not know: readers would have all of them at once."""
+    if target.kind != "table" or not {column.name for column in contract.grain} <= {c.name for c in target.columns}:
+        return
+    stamp = quote(versions.stamp_column(contract))
+    any_id = f"SELECT 1 FROM {sql.target_name(target)} WHERE regexp_full_match({stamp}, $run_ids) LIMIT 1"
+    if not session.execute(any_id, {"run_ids": versions.RUN_IDS}):
+        return
+    rows = session.execute(versions.several_select(session.dialect, contract, target))
+    if rows:
+        key, stamps = rows[0]
+        found = (
+            f"({key}) has rows of {stamps} in {target.resolved}, and the ledger in schema {contract.ledger.schema}"
+            " knows of no version of this table: it was renamed or copied, or has lost its ledger"
+        )
+        after = "give the table its name and its ledger back, or replace its rows once by  method: replace_slice"
+        raise _refused(contract, "versions_unknown", found, after)
 
 
 CAN_BE_CUT = frozenset({Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ, Family.TEXT, Family.INTEGER})
