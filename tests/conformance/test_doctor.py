@@ -596,6 +596,20 @@ def test_an_engine_that_does_otherwise_is_wrong(
     assert not diagnosis.is_well and "do not run here" in wrong[0].next
 
 
+def test_a_probe_that_is_stopped_says_so(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C during a statement is an error of the driver's own, in these words."""
+
+    def slow(bench: probe.Bench) -> str:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(probe, "PROBES", (probe.Probe("slow", "waits", "nothing", slow),))
+    orders.database.let_go()
+    assert cli.main(["--config", str(orders.file), "doctor", "--probe"]) == 130
+    assert "interrupted[interrupted]: " in capsys.readouterr().err
+
+
 def test_a_probe_that_is_killed_leaves_nothing_behind(orders: Orders, tmp_path: Path) -> None:
     orders.database.let_go()
     scratch, work = tmp_path / "scratch", tmp_path / "work"

@@ -22,6 +22,11 @@ def interrupted() -> Interrupted:
     return Interrupted("interrupted", [failure], unchanged="the transaction was rolled back")
 
 
+def is_signalled(error: RuntimeError) -> bool:
+    """Whether an error is how the driver reports a signal that arrived during a statement."""
+    return "interrupted" in str(error).lower()
+
+
 _hidden: dict[str, str] = {}
 
 

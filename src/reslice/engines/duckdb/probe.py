@@ -17,7 +17,7 @@ from reslice import ledger, moments
 from reslice.contract import Contract, Unit
 from reslice.engines import sql
 from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import lines_of
+from reslice.engines.duckdb.errors import interrupted, is_signalled, lines_of
 from reslice.engines.sql import OPEN_RANGES_MAX
 from reslice.health import Observation
 from reslice.ranges import Moment, Range, Scope
@@ -385,6 +385,10 @@ def _observed(probe: Probe, contract: Contract, column: Column) -> Observation:
     except duckdb.Error as error:
         found = f"an error: {lines_of(error)[0]}"
         return Observation(probe.name, probe.does, probe.relies, found, holds=False)
+    except RuntimeError as error:
+        if not is_signalled(error):
+            raise
+        raise interrupted() from error
     finally:
         bench.close()
     return Observation(probe.name, probe.does, probe.relies, found, not probe.expected or found in probe.expected)

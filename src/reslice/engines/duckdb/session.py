@@ -12,7 +12,7 @@ import duckdb
 
 from reslice.contract import Contract
 from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import failed, interrupted
+from reslice.engines.duckdb.errors import failed, interrupted, is_signalled
 from reslice.engines.sql import Dialect
 
 SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "python_enable_replacements = false")
@@ -47,8 +47,8 @@ class DuckDBSession:
             if self._interrupted.is_set() or timer is None:
                 raise interrupted() from error
             raise duckdb.OperationalError(f"no answer within timeouts.statement, {self._timeout}") from error
-        except RuntimeError as error:  # how the driver reports a signal that arrived during a statement
-            if "interrupted" not in str(error).lower():
+        except RuntimeError as error:
+            if not is_signalled(error):
                 raise
             raise interrupted() from error
         finally:
