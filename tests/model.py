@@ -357,10 +357,10 @@ class _Running:
 
     def _is_held_to(self, approved: RunRecord, diff: Diff) -> bool:
         assert approved.diff is not None
-        if not diff.differing:
-            return True
         if fingerprint(approved.diff.all_staged()) != fingerprint(diff.all_staged()):
             raise Refusal("approval_stale", State.REFUSED)
+        if not diff.differing:
+            return True
         if fingerprint(approved.diff.all_base()) != fingerprint(diff.all_base()):
             raise Refusal("approval_stale", State.REFUSED)
         return False

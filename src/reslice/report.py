@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reslice.contract import Action
+from reslice.contract import Action, Method
+from reslice.engines.versions import VIEW_SUFFIX
 from reslice.layout import counted, escaped, placed, shown, table
 from reslice.next_command import next_command
 from reslice.report_json import exit_code
@@ -146,6 +147,8 @@ def _facts(run: Run) -> list[str]:
     rows += [("guard", _guard_text(guard, run.outcome)) for guard in run.guards if guard.fired]
     if run.command == "verify":
         rows += _verify_rows(run)
+    elif run.method is Method.APPEND_VERSION:
+        rows.append(("readers", f"use {_view(run)}: {escaped(run.table)} holds every version of a slice"))
     return fact_lines(rows)
 
 
@@ -248,9 +251,20 @@ def _closing(run: Run) -> str:
         return f"{name} is unchanged: it already held exactly these rows; nothing was written."
     written = counted(len(run.slices_done), "slice")
     commits = ", each in its own commit" if run.per_slice else " in one commit"
+    is_versioned = run.method is Method.APPEND_VERSION
+    if is_versioned:
+        name = _view(run)
     if not run.target_changed or run.diff is None or not run.diff.differing:
         return f"{name} holds the same rows as before: {written} written again{commits}, and read back."
     if run.restores:
         them = "it" if len(run.slices_done) == 1 else "them"
         return f"{name} changed: {written} put back{commits} as {run.restores} found {them}, and read back."
-    return f"{name} changed: {written} replaced{commits}, and read back."
+    done = "merged" if run.method is Method.MERGE else "replaced"
+    if is_versioned:
+        done = "with a new version" if len(run.slices_done) == 1 else "with new versions"
+    return f"{name} changed: {written} {done}{commits}, and read back."
+
+
+def _view(run: Run) -> str:
+    """Return the view of the current versions, as the table is named."""
+    return escaped(f"{run.table.rpartition('.')[2]}{VIEW_SUFFIX}")

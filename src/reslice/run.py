@@ -154,13 +154,13 @@ def _hold_to(contract: Contract, approval: Approval, diff: Diff) -> bool:
 
     if approval.contract_digest != contract.digest:
         raise refuse("contract_changed", f"the contract or its SQL has changed since {approval.name}")
-    if diff.base == diff.staged:
-        return True
     if approval.columns != diff.columns or approval.staged != diff.staged:
         found = (
             f"the source now gives {diff.staged.rows} rows ({diff.staged}), {approval.name} staged {approval.staged}"
         )
         raise refuse("approval_stale", found)
+    if diff.base == diff.staged:
+        return True
     if approval.base != diff.base:
         found = (
             f"the target now holds {diff.base.rows} rows ({diff.base}), {approval.name} compared with {approval.base}"

@@ -104,6 +104,20 @@ def test_an_approval_over_a_target_that_moved_is_refused(orders: Orders, tmp_pat
 
 
 @KINDS
+def test_an_approval_of_a_change_that_was_taken_back_is_not_said_to_be_done(
+    orders: Orders, tmp_path: Path, kind: str
+) -> None:
+    """Nothing differs any more, and yet what was approved was never published: whoever waits for it must hear so."""
+    orders.declare(guards={"empty_slice": "allow", "total_change": "10%"})
+    orders.correct(7, 9000)
+    approved = approval(orders, kind, tmp_path / "plan.json")
+    orders.correct(7, 5000)
+    error = orders.fails("run", Refused, approve=approved)
+    assert kinds(error) == ["approval_stale"]
+    assert orders.rows() == list(T0)
+
+
+@KINDS
 def test_an_approval_of_what_is_there_already_is_unchanged(orders: Orders, tmp_path: Path, kind: str) -> None:
     orders.declare(guards={})
     after = emptied(orders)
