@@ -93,6 +93,15 @@ class Target:
         """The full name, the one key of fence and ledger."""
         return f"{self.catalog}.{self.schema}.{self.table}"
 
+    @property
+    def beside(self) -> str:
+        """The name without the catalog, which in DuckDB is what the file is called, or attached as, at the moment."""
+        return f"{self.schema}.{self.table}"
+
+    def is_called(self, resolved: str) -> bool:
+        """Whether a name in the table's own ledger means this table, whatever the file was called then."""
+        return resolved == self.resolved or resolved.partition(".")[2] == self.beside
+
     def column(self, name: str) -> Column:
         """Return the column called `name`; KeyError when there is none."""
         for column in self.columns:

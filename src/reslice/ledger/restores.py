@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from reslice.engines.session import Session
-from reslice.values import Fingerprint, RestoredSlice, SliceWrite, State
+from reslice.values import Fingerprint, RestoredSlice, SliceWrite, State, Target
+
+_OF_TABLE = "(r.table_name = $table_name OR substr(r.table_name, position('.' IN r.table_name) + 1) = $beside)"
+"""Runs of one table, also from before its file was renamed: a table and its ledger are in one file."""
+
+
+def _table(target: Target) -> dict[str, Any]:
+    return {"table_name": target.resolved, "beside": target.beside}
 
 
 def writes_since(
-    session: Session, where: str, table: str, run_id: str, labels: Sequence[str], *, knows_restores: bool
+    session: Session, where: str, target: Target, run_id: str, labels: Sequence[str], *, knows_restores: bool
 ) -> tuple[SliceWrite, ...]:
     """Return every time the slices of a run were written, from that run on, the latest first.
 
@@ -21,34 +29,38 @@ def writes_since(
         f"SELECT s.run_id, s.slice, {restores} FROM {where}.run_slices AS s"
         f" JOIN {where}.runs AS r ON r.id = s.run_id"
         f" JOIN {where}.run_slices AS mine ON mine.run_id = $run_id AND mine.slice = s.slice"
-        " WHERE r.table_name = $table_name AND s.state = 'published' AND mine.state = 'published'"
+        f" WHERE {_OF_TABLE} AND s.state = 'published' AND mine.state = 'published'"
         " AND s.published_at >= mine.published_at AND list_contains($labels, s.slice)"
         " AND (s.run_id = $run_id OR s.fingerprint_base <> s.fingerprint_staged)"
         " ORDER BY s.published_at DESC, r.number DESC",
-        {"run_id": run_id, "table_name": table, "labels": list(labels)},
+        {"run_id": run_id, "labels": list(labels)} | _table(target),
     )
     return tuple(SliceWrite(*row) for row in rows)
 
 
-def restored(session: Session, where: str, table: str, labels: Sequence[str]) -> dict[str, RestoredSlice]:
+def restored(session: Session, where: str, target: Target, labels: Sequence[str]) -> dict[str, RestoredSlice]:
     """Return the slices, of those named, whose last word is a restore: not written or found equal by a run since.
 
-    A run that found a slice equal counts from when it was asked for: what it saw is not older than that.
+    A run that found a slice equal counts from when it was asked for: what it saw is not older than that. Which word is
+    the last one is asked of the clock and of the number that counts up with every run, and either may say that it is a
+    restore: a clock can be set back, and runs can overlap.
     """
-    any_restore = f"SELECT 1 FROM {where}.runs WHERE table_name = $table_name AND state = '{State.RESTORED}' LIMIT 1"
-    if not labels or not session.execute(any_restore, {"table_name": table}):
+    any_restore = f"SELECT 1 FROM {where}.runs AS r WHERE {_OF_TABLE} AND state = '{State.RESTORED}' LIMIT 1"
+    if not labels or not session.execute(any_restore, _table(target)):
         return {}
     rows = session.execute(
         "SELECT slice, id, restores, (SELECT u.fingerprint_after FROM"
         f" {where}.run_slices AS u WHERE u.run_id = last.restores AND u.slice = last.slice)"
         " FROM (SELECT s.slice, r.id, coalesce(r.restores, '') AS restores,"
-        " row_number() OVER (PARTITION BY s.slice ORDER BY coalesce(s.published_at, r.requested_at) DESC, r.number DESC)"
-        f" AS place FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
-        " WHERE r.table_name = $table_name AND r.kind IN ('run', 'restore') AND list_contains($labels, s.slice)"
+        " row_number() OVER (PARTITION BY s.slice"
+        " ORDER BY coalesce(s.published_at, r.requested_at) DESC, r.number DESC) AS by_time,"
+        " row_number() OVER (PARTITION BY s.slice ORDER BY r.number DESC) AS by_number"
+        f" FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
+        f" WHERE {_OF_TABLE} AND r.kind IN ('run', 'restore') AND list_contains($labels, s.slice)"
         " AND (s.state = 'published' OR (r.kind = 'run'"
         " AND s.state IN ('unchanged', 'empty') AND r.state IN ('published', 'unchanged')))"
-        ") AS last WHERE place = 1 AND restores <> ''",
-        {"table_name": table, "labels": list(labels)},
+        ") AS last WHERE restores <> '' AND (by_time = 1 OR by_number = 1) ORDER BY by_time DESC",
+        {"labels": list(labels)} | _table(target),
     )
     return {
         label: RestoredSlice(run_id, undone, Fingerprint.parse(left)) for label, run_id, undone, left in rows if left

@@ -216,7 +216,7 @@ class DuckDBLedger:
         with self._session.translated(contract, "the ledger"):
             where = ledger.place(target.catalog, contract.ledger.schema)
             try:
-                return ledger.restored(self._session, where, target.resolved, labels)
+                return ledger.restored(self._session, where, target, labels)
             except (duckdb.CatalogException, duckdb.BinderException):
                 return {}  # there is no ledger, or one that is older than restores are
 
@@ -252,7 +252,7 @@ class DuckDBLedger:
         with self._session.translated(contract, "the ledger"):
             where = ledger.place(target.catalog, contract.ledger.schema)
             knows = ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
-            return ledger.writes_since(self._session, where, target.resolved, run_id, labels, knows_restores=knows)
+            return ledger.writes_since(self._session, where, target, run_id, labels, knows_restores=knows)
 
     def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
         """Return the tables and columns of a schema."""

@@ -19,11 +19,11 @@ def replaced_rows(session: Session, contract: Contract, target: Target, undone: 
     Raises Refused[contract_changed] when the contract means another table or method now, Refused[kept_columns] when the
     table has other columns.
     """
-    if undone.table != target.resolved:
+    if not target.is_called(undone.table):
         found = f"{undone.id} wrote {undone.table}, and {contract.table} is now {target.resolved}"
         raise _refused(contract, undone, "contract_changed", found)
     where = ledger.place(target.catalog, contract.ledger.schema)
-    _refuse_other_columns(session, contract, target, undone, where)
+    kept = _kept_then(session, contract, target, undone, where)
     if undone.method == Method.APPEND_VERSION:
         if contract.method is not Method.APPEND_VERSION:
             found = f"{undone.id} wrote a version, and the contract's method is now {contract.method}"
@@ -35,22 +35,25 @@ def replaced_rows(session: Session, contract: Contract, target: Target, undone: 
         found = f"{undone.id} replaced its rows by {undone.method}, before the table had versions"
         raise _refused(contract, undone, "contract_changed", found, after=f"method: {undone.method}")
     columns = ", ".join(quote(name) for name in kept_columns(target))
-    kept = ledger.kept_table(where, target)
     if not _columns_of(session, contract, target, kept):
         return f"SELECT {columns} FROM {sql.target_name(target)} WHERE false"
     return f"SELECT {columns} FROM {kept} WHERE {quote(ledger.KEPT_RUN)} = {text_literal(undone.id)}"
 
 
-def _refuse_other_columns(session: Session, contract: Contract, target: Target, undone: LedgerRun, where: str) -> None:
-    """Refuse when the table's columns are others than when the run replaced its rows; name those that differ."""
+def _kept_then(session: Session, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str:
+    """Return the table that keeps the rows which the run replaced; another one has it where the file was renamed.
+
+    Refuse when the table's columns are others than they were then, and name those that differ.
+    """
     kept = ledger.kept_table(where, target)
-    then = undone.kept_table or _kept_by(session, contract, target, undone, where) or kept
+    then = f"{where}.{quote(_name(undone.kept_table))}" if undone.kept_table else None
+    then = then or _kept_by(session, contract, target, undone, where) or kept
     gone = sorted(set(contract.columns) - {column.name for column in target.columns})
-    if then == kept and not gone:
-        return
-    differences = list(_differences(_columns_of(session, contract, target, then), target))
+    columns = _columns_of(session, contract, target, then)
+    if not gone and (then == kept or list(columns.items()) == list(_kept_now(target).items())):
+        return then
     found = [f"the columns of {target.resolved} are not those that it had when {undone.id} replaced its rows"]
-    found += differences
+    found += _differences(columns, target)
     if then == kept:
         found.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone")
     else:
@@ -58,9 +61,13 @@ def _refuse_other_columns(session: Session, contract: Contract, target: Target, 
     raise _refused(contract, undone, "kept_columns", *found, after="give the table its columns back")
 
 
+def _kept_now(target: Target) -> dict[str, str]:
+    return {name: target.column(name).type for name in kept_columns(target)}
+
+
 def _differences(then: dict[str, str], target: Target) -> Iterator[str]:
     """Yield how columns differ from those of a kept table, one by one; nothing where that table is gone."""
-    now = {name: target.column(name).type for name in kept_columns(target)}
+    now = _kept_now(target)
     if not then:
         return
     yield from (f"{name} {type_text} is gone" for name, type_text in then.items() if name not in now)
