@@ -169,6 +169,19 @@ def occurrences(wall: datetime, zone: str) -> tuple[datetime, ...]:
     return tuple(sorted({each for each in found if each.astimezone(place).replace(tzinfo=None) == wall}))
 
 
+def first_of_two(wall_text: str, zone: str) -> str | None:
+    """Return the UTC wall text of the earlier instant at which a local clock shows a time, if it shows it twice.
+
+    In Havana and in the Azores that time is a midnight, every autumn. Engines take one of the two, and not all the
+    same; a range that began or ended at the later one would leave an hour to the wrong day.
+    """
+    try:
+        found = occurrences(datetime.fromisoformat(wall_text), zone)
+    except (ValueError, OverflowError):  # beyond the calendar, where no clock is set back
+        return None
+    return found[0].replace(tzinfo=None).isoformat(" ") if len(found) > 1 else None
+
+
 def hours_of_day(day: date, zone: str) -> tuple[datetime, ...]:
     """Return the instants at which the hours of a local day begin: 23 to 25, or none for a day that was skipped."""
     return tuple(sorted(at for hour in range(24) for at in occurrences(datetime.combine(day, time(hour)), zone)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from reslice.values import Outcome
 from tests.conformance.databases import Database, Row
 from tests.conformance.orders import ALLOWED, D1, D2, D3, Orders, Target, found, ordered
 
@@ -82,6 +84,35 @@ def test_t15_5_a_day_without_a_midnight_begins_when_its_clock_does(empty_orders:
     after = [("2018-11-03", "web", 1, 5), ("2018-11-04", "web", 1, 6)]
     orders.publish("2018-11-03..2018-11-04", added=2, after=after)
     orders.unchanged("2018-11-04")
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "before", "early", "late"),
+    [
+        ("America/Havana", "2024-11-03", "2024-11-03 03:59:59", "2024-11-03 04:30:00", "2024-11-03 05:30:00"),
+        ("Atlantic/Azores", "2024-10-27", "2024-10-26 23:59:59", "2024-10-27 00:30:00", "2024-10-27 01:30:00"),
+    ],
+)
+@pytest.mark.parametrize("bounds", [":start_instant AND order_ts < :end_instant", ":start AND order_ts <= :end"])
+def test_a_day_whose_midnight_is_shown_twice_begins_at_the_first(
+    empty_orders: Orders, zone: str, day: str, before: str, early: str, late: str, bounds: str
+) -> None:
+    """The clock goes back at 01:00 to 00:00: 00:30 is shown twice, and both are of the new day."""
+    orders = zoned(empty_orders, zone, [(f"{before}+00", 4), (f"{early}+00", 5), (f"{late}+00", 6)])
+    if ":end_instant" not in bounds:
+        orders.make_target("order_date timestamptz, channel varchar, order_count bigint, amount_cents bigint")
+    value = "CAST(order_ts AS DATE)" if ":end_instant" in bounds else "date_trunc('day', order_ts)"
+    source = BY_SESSION_DAY.replace(":start_instant AND order_ts < :end_instant", bounds)
+    orders.source(source.replace("CAST(order_ts AS DATE)", value))
+    yesterday = f"{date.fromisoformat(day) - timedelta(days=1)}"
+
+    for each, orders_of, cents in ((day, 2, 11), (yesterday, 1, 4)):
+        run = orders.run(each)
+        assert run.diff is not None and run.diff.totals["amount_cents"].after == cents
+        assert run.diff.totals["order_count"].after == orders_of
+
+    assert orders.run(f"{yesterday}..{day}").outcome is Outcome.UNCHANGED
+    assert orders.database.rows("SELECT sum(amount_cents) FROM daily_orders") == [(15,)]
 
 
 @pytest.mark.parametrize("kind", ["instants", "local"])

@@ -59,6 +59,9 @@ class Dialect(Protocol):
     def literal(self, text: str, column: Column, zone: str, *, local: bool) -> str:
         """Return a slice value as a literal of the column's type; `local` is wall time of `zone`."""
 
+    def bound(self, text: str, column: Column, zone: str, *, local: bool) -> str:
+        """Return where a range begins or ends, as a literal: of a wall time shown twice, the first of the two."""
+
     def canonical(self, expression: str, column: Column, scale: int | None) -> str:
         """Return the text of a value that is not NULL, as the fingerprint wants it."""
 
@@ -176,8 +179,8 @@ def known_answer_select(dialect: Dialect) -> str:
 def within_range(dialect: Dialect, expression: str, column: Column, span: Range) -> str:
     """Return the condition that a slice value lies in a closed range: `>= start AND < next unit`."""
     bounds = span.column_values(column.family.value)
-    start = dialect.literal(bounds.start, column, span.zone, local=bounds.local)
-    after = dialect.literal(bounds.next, column, span.zone, local=bounds.local)
+    start = dialect.bound(bounds.start, column, span.zone, local=bounds.local)
+    after = dialect.bound(bounds.next, column, span.zone, local=bounds.local)
     value = dialect.plain(expression, column)
     return f"({value} >= {start} AND {value} < {after})"
 

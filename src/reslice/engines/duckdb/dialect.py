@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from reslice.contract import SliceColumn, Unit
 from reslice.engines.sql import text_literal
+from reslice.moments import first_of_two
 from reslice.values import Column, Family
 
 INTEGER_BITS = {
@@ -68,10 +69,13 @@ class DuckDBDialect:
         words = {Family.DATE: "DATE ", Family.TIMESTAMP: "TIMESTAMP ", Family.TIMESTAMPTZ: "TIMESTAMPTZ "}
         return words.get(column.family, "") + quoted
 
-    def parameter(self, name: str, column: Column, *, local: bool) -> str:
-        """Return a bound slice value in the column's type; `zone` is bound as well when it is local wall time."""
-        if column.family is Family.TIMESTAMPTZ and local:
-            return f"timezone($zone, CAST(${name} AS TIMESTAMP))"
+    def bound(self, text: str, column: Column, zone: str, *, local: bool) -> str:
+        """Return where a range begins or ends. Of a local time that is shown twice DuckDB itself takes the later."""
+        first = first_of_two(text, zone) if local else None
+        return self.literal(text, column, zone, local=local) if first is None else f"TIMESTAMPTZ '{first}+00'"
+
+    def parameter(self, name: str, column: Column) -> str:
+        """Return a bound slice value in the column's type."""
         if column.family is Family.TIMESTAMP:  # a coarser type would round the last microsecond up to the next slice
             return f"CAST(${name} AS TIMESTAMP)"
         return f"CAST(${name} AS {column.type})"

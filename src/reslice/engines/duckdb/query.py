@@ -13,6 +13,7 @@ from reslice.engines import sql
 from reslice.engines.duckdb.dialect import DuckDBDialect
 from reslice.engines.duckdb.errors import misused
 from reslice.errors import Failure
+from reslice.moments import first_of_two
 from reslice.ranges import Range
 from reslice.values import Target
 
@@ -31,17 +32,24 @@ def over_range(contract: Contract, target: Target, hull: Range, query: SqlFile) 
         "end_wall": bounds.next,
         "zone": hull.zone,
     }
-    instant = "CAST({} AS TIMESTAMPTZ)" if hull.bounds_are_instants else "timezone($zone, CAST({} AS TIMESTAMP))"
-    end = words.parameter("end", column, local=bounds.local)
+    replacements = {name: words.parameter(name, column) for name in ("start", "end")}
     if bounds.local:  # a day's last hour may be shown twice; the instant before the next day is surely the last
-        end = "(timezone($zone, CAST($end_wall AS TIMESTAMP)) - INTERVAL 1 MICROSECOND)"
-    replacements = {
-        "start": words.parameter("start", column, local=bounds.local),
-        "end": end,
-        "start_instant": instant.format("$start_instant"),
-        "end_instant": instant.format("$end_instant"),
-    }
+        replacements["start"] = _instant("start", values, hull)
+        replacements["end"] = f"({_instant('end_wall', values, hull)} - INTERVAL 1 MICROSECOND)"
+    for name in ("start_instant", "end_instant"):
+        replacements[name] = _instant(name, values, hull)
     return _bound(query, replacements, values)
+
+
+def _instant(name: str, values: dict[str, str], hull: Range) -> str:
+    """Return a bound instant; a local time that is shown twice becomes the first of the two, DuckDB takes the last."""
+    if hull.bounds_are_instants:
+        return f"CAST(${name} AS TIMESTAMPTZ)"
+    first = first_of_two(values[name], hull.zone)
+    if first is None:
+        return f"timezone($zone, CAST(${name} AS TIMESTAMP))"
+    values[name] = f"{first}+00"
+    return f"CAST(${name} AS TIMESTAMPTZ)"
 
 
 def since(query: SqlFile, instant: str) -> tuple[str, dict[str, str]]:
