@@ -206,6 +206,8 @@ def ledger_run_value(run: LedgerRun) -> dict[str, Any]:
 def dumped(value: Mapping[str, Any], encoding: str | None) -> str:
     """Return JSON text, readable by people too, that the encoding of a stream can carry."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
+    if not text.replace("\n", "").isprintable():  # a terminal may take such a character for a command
+        text = "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
     try:
         text.encode(encoding or "utf-8")
     except UnicodeEncodeError:
