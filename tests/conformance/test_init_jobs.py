@@ -261,3 +261,98 @@ def _named(expressions: str) -> str:
         else:
             parts[-1] += character
     return ", ".join(f"{part.strip()} AS c{place}" for place, part in enumerate(parts))
+
+
+# A job whose own range goes by another unit than the slices.
+
+HOURLY = """
+    CREATE TABLE hourly_orders (order_hour TIMESTAMP, channel VARCHAR, order_count BIGINT, amount_cents BIGINT);
+    INSERT INTO hourly_orders VALUES ('2026-01-01 08:00:00', 'web', 9, 9), ('2026-01-02 12:00:00', 'web', 9, 9),
+                                     ('2026-01-03 08:00:00', 'web', 9, 9)
+"""
+HOURS_AFTER = [
+    ("2026-01-01 08:00:00", "web", 9, 9),
+    ("2026-01-02 00:00:00", "store", 1, 700),
+    ("2026-01-02 12:00:00", "web", 1, 9900),
+    ("2026-01-03 08:00:00", "web", 9, 9),
+]
+
+
+@pytest.mark.parametrize(
+    ("condition", "dialect"),
+    [
+        ("to_date(ordered_at) = '${hiveconf:dt}'", "hive"),
+        ("CAST(ordered_at AS DATE) BETWEEN '{{ ds }}' AND '{{ de }}'", None),
+        ("strftime(ordered_at, '%Y-%m-%d') = '{{ ds }}'", None),
+        ("to_char(ordered_at, 'YYYY-MM-DD') = '{{ ds }}' AND order_date = '{{ ds }}'", "postgres"),  # a partition
+        ("ordered_at >= '{{ ds }}' AND ordered_at < '{{ de }}'", None),
+        ("date_trunc('hour', ordered_at) >= '{{ ds }}' AND date_trunc('hour', ordered_at) < '{{ de }}'", None),
+    ],
+)
+def test_a_job_that_runs_by_days_fills_slices_of_hours(condition: str, dialect: str | None, folder: Path) -> None:
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        connection.execute(HOURLY)
+    found = drafted(
+        folder,
+        "INSERT INTO hourly_orders SELECT date_trunc('hour', ordered_at) AS order_hour, channel,"
+        " count(*) AS order_count, sum(amount_cents) AS amount_cents FROM orders_fact"
+        f" WHERE {condition} GROUP BY date_trunc('hour', ordered_at), channel",
+        dialect,
+        name="hourly_orders",
+    )
+    assert contract_file.load(folder / "reslice.yml").targets["hourly_orders"].slice.unit == "hour"
+    is_by_day = "ordered_at >=" not in condition and "hour" not in condition
+    assert ("by the day, and a slice is an hour; the draft limits ordered_at instead" in said(found)) == is_by_day
+    target = reslice.open(folder / "reslice.yml").target("hourly_orders")
+    target.run("2026-01-02", allow=["total_change"], reason="the first run")
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        rows = connection.execute("SELECT order_hour::VARCHAR, * EXCLUDE order_hour FROM hourly_orders ORDER BY ALL")
+        assert rows.fetchall() == HOURS_AFTER
+
+
+def test_a_filter_that_can_never_match_an_hour_is_told(folder: Path) -> None:
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        connection.execute(HOURLY)
+    found = drafted(
+        folder,
+        "INSERT INTO hourly_orders SELECT date_trunc('hour', o.ordered_at) AS order_hour, channel, count(*) AS"
+        " order_count, sum(amount_cents) AS amount_cents FROM (SELECT * FROM orders_fact WHERE order_date ="
+        " '{{ ds }}') AS o WHERE o.ordered_at >= '{{ ds }}' GROUP BY 1, 2",
+        name="hourly_orders",
+    )
+    told = "range: the job limits order_date, by the day, and a slice is an hour; order_date between :start and :end"
+    assert f"{told} may never be true: limit a time by hand" in said(found)
+
+
+def test_a_date_that_stays_in_the_source_is_told(folder: Path) -> None:
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        connection.execute(HOURLY)
+    found = drafted(
+        folder,
+        "INSERT INTO hourly_orders SELECT date_trunc('hour', ordered_at) AS order_hour, channel, count(*) AS"
+        " order_count, sum(amount_cents) AS amount_cents FROM orders_fact WHERE order_date = DATE '2026-01-02'"
+        " GROUP BY 1, 2",
+        name="hourly_orders",
+    )
+    assert "range: order_date = CAST('2026-01-02' AS DATE) stays in the source as it is" in said(found)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "date_trunc('month', order_date) = '{{ month }}'",
+        "order_date = '{{ ds }}' AND date_trunc('hour', ordered_at) = '{{ ds }}'",
+    ],
+)
+def test_a_job_that_runs_by_another_unit_fills_slices_of_days(condition: str, folder: Path) -> None:
+    found = drafted(
+        folder,
+        "INSERT INTO daily_orders SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS"
+        f" amount_cents FROM orders_fact WHERE {condition} GROUP BY 1, 2",
+    )
+    assert "and a slice is a day; the draft limits" in said(found)
+    target = reslice.open(folder / "reslice.yml").target("daily_orders")
+    target.run("2026-01-01..2026-01-02", allow=["total_change"], reason="the first run")
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        rows = connection.execute("SELECT order_date::VARCHAR, * EXCLUDE order_date FROM daily_orders ORDER BY ALL")
+        assert rows.fetchall() == AFTER["every"]

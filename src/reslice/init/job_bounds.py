@@ -9,8 +9,9 @@ from itertools import groupby
 
 from sqlglot import exp
 
+from reslice.contract import Unit
 from reslice.init.job_marks import MARK, THIS
-from reslice.init.job_outputs import JobQuery, is_day, unit_of
+from reslice.init.job_outputs import JobQuery, Output, is_day, unit_of
 from reslice.values import Family
 
 _DATE_TEXT = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\s*|\d{8}")
@@ -26,6 +27,13 @@ _DATES_FROM_OUTSIDE = (
 _CLOCK_NAMES = frozenset({"now", "getdate", "today", "sysdate", "current_date", "curdate"})
 _INSTANT_NAME = re.compile(r"(?:_at|_ts|_time|timestamp|_dttm|datetime)$|^ts$", re.IGNORECASE)
 _DAY_FAMILIES = frozenset({Family.DATE, Family.TEXT, Family.INTEGER})
+_NO_TIME = frozenset({Family.DATE, Family.INTEGER})
+_PARTS = {
+    Unit.WEEK: (Unit.WEEK, Unit.DAY),
+    Unit.MONTH: (Unit.MONTH, Unit.DAY),
+    Unit.QUARTER: (Unit.QUARTER, Unit.MONTH, Unit.DAY),
+}
+"""The units whose first values lie between `:start` and `:end` exactly when their days do; others are cut otherwise."""
 
 BOUND = {name: f"reslice_bound_{name}" for name in ("start", "end", "start_instant", "end_instant")}
 """The words that stand for the bounds until the query is text: no dialect writes a placeholder as reslice reads it."""
@@ -162,10 +170,15 @@ def _is_date_like(part: exp.Expr) -> bool:
 class Rewriter:
     """Puts the bounds of a range into a query, in the place of the conditions that limit the slice today."""
 
-    def __init__(self, query: JobQuery, family_of: FamilyOf, slice_is_cut: bool, unsure: list[str]) -> None:
+    def __init__(
+        self, query: JobQuery, family_of: FamilyOf, unit: Unit, made: Output | None, unsure: list[str]
+    ) -> None:
         self.query = query
         self.family_of = family_of
-        self.slice_is_cut = slice_is_cut
+        self.unit = unit
+        self.made = made
+        origin = made.origin if made is not None else None
+        self.slice_is_cut = origin is not None and unit_of(origin) is not None
         self.unsure = unsure
 
     def replace(self, found: Sequence[Bounding]) -> None:
@@ -194,8 +207,10 @@ class Rewriter:
 
     def bound(self, left: exp.Expr, select: exp.Select, found: Sequence[Bounding] = ()) -> list[exp.Expr]:
         """Return the conditions that keep an expression within the range."""
-        left = left.copy()
-        if self.is_instant(left, select, found):
+        finer = self._finer(left, select)
+        left = (left if finer is None else finer).copy()
+        is_time = finer is not None and self._family(finer, select) not in _NO_TIME
+        if is_time or self.is_instant(left, select, found):
             if any(each.kind == "between" for each in found):
                 text = f"{left.sql('duckdb')} BETWEEN two instants left out what comes after the last one"
                 self.unsure.append(f"{text}; the draft takes each day to its end")
@@ -210,17 +225,67 @@ class Rewriter:
         if is_day(left) or unit_of(left) is not None:
             return False
         if not isinstance(left, exp.Column):
-            return isinstance(left, exp.Cast | exp.TryCast) and left.to.is_type("timestamp", "timestamptz", "datetime")
-        origin, where = self.query.traced(left, select)
+            return _is_cast_to_time(left)
+        origin, _ = self.query.traced(left, select)
         if origin is not left and not isinstance(origin, exp.Column):
             return not (is_day(origin) or unit_of(origin) is not None) and self.slice_is_cut
-        for alias, table in self.query.tables(where).items():
-            if origin.table.lower() in ("", alias):
-                family = self.family_of(table, origin.name.lower())
-                if family is not None:
-                    return family not in _DAY_FAMILIES
+        family = self._family(left, select)
+        if family is not None:
+            return family not in _DAY_FAMILIES
         is_named = _INSTANT_NAME.search(origin.name) is not None
         return is_named or (self.slice_is_cut and any(each.is_half_open for each in found))
+
+    def _family(self, column: exp.Expr, select: exp.Select) -> Family | None:
+        """Return the kind of the table's column that a column of a query is; None where it is not known, or made."""
+        origin, where = self.query.traced(column, select)
+        if isinstance(origin, exp.Column):
+            for alias, table in self.query.tables(where).items():
+                if origin.table.lower() in ("", alias):
+                    family = self.family_of(table, origin.name.lower())
+                    if family is not None:
+                        return family
+        return None
+
+    def _finer(self, left: exp.Expr, select: exp.Select) -> exp.Expr | None:
+        """Return the column to limit instead of one that is cut to another unit than the slices; None to keep it.
+
+        A day lies between `:start` and `:end` of a month, but of an hour only when the hour is its first.
+        """
+        unit = self._unit(left, select)
+        if unit is None or unit in _PARTS.get(self.unit, (self.unit,)):
+            return None
+        shown = left.sql("duckdb")
+        text = f"range: the job limits {shown}, by the {unit}, and a slice is {_a(self.unit)}"
+        for column, where in self._columns_behind(left, select):
+            family = self._family(column, where)
+            if where is select and (self.unit is not Unit.HOUR or family not in _NO_TIME):
+                self.unsure.append(f"{text}; the draft limits {column.sql('duckdb')} instead")
+                return column
+        self.unsure.append(f"{text}; {shown} between :start and :end may never be true: limit a time by hand")
+        return None
+
+    def _unit(self, left: exp.Expr, select: exp.Select) -> Unit | None:
+        """Return the unit that a side of a condition goes by; None where nothing says so, or it is a plain time."""
+        origin, _ = self.query.traced(left, select)
+        unit = unit_of(origin)
+        if unit is not None or self.unit is not Unit.HOUR:
+            return unit
+        if isinstance(origin, exp.Column):
+            behind = {column.name.lower() for column, _ in self._columns_behind(left, select)}
+            is_made_from = origin.name.lower() in behind
+            return Unit.DAY if self._family(left, select) in _DAY_FAMILIES and not is_made_from else None
+        return None if _is_cast_to_time(origin) else Unit.DAY
+
+    def _columns_behind(self, left: exp.Expr, select: exp.Select) -> list[tuple[exp.Expr, exp.Select]]:
+        """Return the one column that a side of a condition is made from, then the one that the slice is made from."""
+        found: list[tuple[exp.Expr, exp.Select]] = []
+        own = list(left.find_all(exp.Column))
+        if len(own) == 1 and own[0] is not left:
+            found.append((own[0], select))
+        if self.made is not None and self.made.origin is not None and self.made.select is not None:
+            behind = {column.sql(): column for column in self.made.origin.find_all(exp.Column)}
+            found += [(column, self.made.select) for column in behind.values() if len(behind) == 1]
+        return found
 
     def add(self, value: exp.Expr, select: exp.Select) -> None:
         """Add the bounds where a query has none, in the SELECT in which the slice is made."""
@@ -232,6 +297,15 @@ class Rewriter:
             where = exp.Where(this=exp.true())
             select.set("where", where)
         _set(where, [*before, *self.bound(column, select)])
+
+
+def _is_cast_to_time(value: exp.Expr) -> bool:
+    kinds = ("timestamp", "timestamptz", "datetime")
+    return isinstance(value, exp.Cast | exp.TryCast) and bool(value.to.is_type(*kinds))
+
+
+def _a(unit: Unit) -> str:
+    return f"an {unit}" if unit is Unit.HOUR else f"a {unit}"
 
 
 def _set(holder: exp.Expr, conditions: Iterable[exp.Expr]) -> None:

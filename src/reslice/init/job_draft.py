@@ -17,8 +17,8 @@ from reslice.init.job_bounds import BOUND, Bounding, FamilyOf, Rewriter, boundin
 from reslice.init.job_dialect import damages, render, unrepeatable
 from reslice.init.job_marks import MARK, THIS, word_for
 from reslice.init.job_names import name_outputs, named
-from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, is_day, unit_of, zone_of
-from reslice.init.job_slice import JobSlice, choose, range_of, related
+from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, unit_of, zone_of
+from reslice.init.job_slice import JobSlice, choose, day_text, range_of, related
 from reslice.init.names import is_stamp_id
 from reslice.values import Fill, Target
 
@@ -100,7 +100,7 @@ class Drafted:
     def source(self, proposal: Proposal) -> tuple[str, list[str]]:
         """Return the text of the source under a contract, and what is not sure about it. To be asked once."""
         doubts = damages(self.job.query, self.job.script.dialect, self.engine.name)
-        self._bound(proposal.slice.column, doubts)
+        self._bound(proposal.slice.column, proposal.slice.unit, doubts)
         tree = self._columns(proposal.computed)
         self._tables(tree, doubts)
         self._marks(tree, doubts)
@@ -108,13 +108,12 @@ class Drafted:
         text = render(tree, self.engine.name)
         return _BOUND_WORD.sub(lambda found: f":{found[1][_PREFIX:]}", text), doubts
 
-    def _bound(self, name: str, doubts: list[str]) -> None:
+    def _bound(self, name: str, unit: Unit, doubts: list[str]) -> None:
         """Put the bounds in, where the job limits the slice, or where the slice is made."""
         output = self.output(name)
         found, told = related(self.query, output, self.conditions, name)
-        doubts += told
-        is_cut = output is not None and output.origin is not None and (is_day(output.origin) or self.unit is not None)
-        rewriter = Rewriter(self.query, self._family_of(), is_cut, doubts)
+        doubts += [*told, *_staying(self.conditions, found)]
+        rewriter = Rewriter(self.query, self._family_of(), unit, output, doubts)
         if found:
             rewriter.replace(found)
             _judge(found, doubts)
@@ -271,6 +270,14 @@ def _judge(found: Sequence[Bounding], doubts: list[str]) -> None:
         doubts.append(f"range: the job has no lower bound on {lefts}; the draft has one")
     if any(each.kind == "low" and each.is_open for each in found):
         doubts.append(f"range: the job leaves out the first value of {lefts}; the draft takes it")
+
+
+def _staying(conditions: Sequence[Bounding], found: Sequence[Bounding]) -> list[str]:
+    """Name the conditions with a fixed date that no range replaces: other days may never pass them."""
+    texts = [
+        each.node.sql("duckdb") for each in conditions if each not in found and any(day_text(v) for v in each.values)
+    ]
+    return [f"range: {text} stays in the source as it is; no range moves that date" for text in dict.fromkeys(texts)]
 
 
 def _write_out_constant(
