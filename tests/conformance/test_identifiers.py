@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from reslice.errors import Misused
@@ -19,7 +20,15 @@ def quoted(name: str) -> str:
 class Named(Target):
     """The base data in a target whose table and columns have other names."""
 
-    def __init__(self, orders: Orders, table: str, columns: tuple[str, str, str, str], *, stamp: str = "") -> None:
+    def __init__(
+        self,
+        orders: Orders,
+        table: str,
+        columns: tuple[str, str, str, str],
+        *,
+        stamp: str = "",
+        method: str = "replace_slice",
+    ) -> None:
         day, channel, count, cents = columns
         q_day, q_channel, q_count, q_cents = map(quoted, columns)
         extra = f", {quoted(stamp)} varchar" if stamp else ""
@@ -34,8 +43,9 @@ class Named(Target):
             "measures": {count: {"min": 1}, cents: {}},
             "guards": ALLOWED,
             "controls": {"source": "control.sql", "match": {"n": f"sum({count})"}} if count == count.strip() else None,
-            "stamps": {stamp: "run_id"} if stamp else None,
         }
+        if stamp:
+            declaration["stamps"] = {stamp: "run_id"}
         (orders.folder / "named.sql").write_text(
             f"SELECT order_date AS {q_day}, channel AS {q_channel}, count(*) AS {q_count},"
             f" sum(amount_cents) AS {q_cents} FROM orders_fact"
@@ -48,14 +58,24 @@ class Named(Target):
             encoding="utf-8",
         )
         self.orders = orders
-        super().__init__(orders.database, "named", declaration, "SELECT :start, :end")
+        super().__init__(orders.database, "named", declaration, "SELECT :start, :end", method=method)
+
+    @property
+    def current(self) -> str:
+        """What a reader reads, which bears a name in quotes where the table does."""
+        view = self.table[:-1] + '_current"' if self.table.endswith('"') else f"{self.table}_current"
+        try:
+            self.database.rows(f"SELECT 1 FROM {view} LIMIT 0")
+        except duckdb.CatalogException:
+            return self.table
+        return view
 
 
 PLAIN = ("order_date", "channel", "order_count", "amount_cents")
 
 
-def corrected_twice(orders: Orders, target: Named) -> None:
-    """Fill, run again, correct and run again."""
+def corrected_twice(orders: Orders, target: Named) -> str | None:
+    """Fill, run again, correct and run again; return the run that published the correction."""
     target.publish(f"{D1}..{D3}", added=6, after=T0)
     orders.correct(4, 1300)
     run = target.publish(f"{D1}..{D3}", changed=1, unchanged=5, after=changed((D2, "web", 1, 1300)))
@@ -68,6 +88,7 @@ def corrected_twice(orders: Orders, target: Named) -> None:
     assert target.groups(run.id) == [("changed", (D2, "web"), (1, 1200), (1, 1300))]
     answer = target.verify(f"{D1}..{D3}")
     assert answer.repeatable and answer.equals_source
+    return run.id
 
 
 def test_t23_1_reserved_mixed_case_and_spaced_names(orders: Orders) -> None:
