@@ -43,6 +43,8 @@ class Write:
 
 
 RUN_ID = frozenset({"run_id"})
+ROW = '"reslice:row"'
+"""Where a row of the target stands, in the rows that were picked: a name that no column of a user has."""
 
 
 def writes(publication: Publication, dialect: Dialect, touch: Touch) -> tuple[Write, ...]:
@@ -75,8 +77,8 @@ def merge(publication: Publication, dialect: Dialect, touch: Touch) -> list[Writ
     contract, target = publication.staged.contract, publication.staged.target
     inside = publication.within(dialect, publication.written)
     rows, row = publication.names.rows, dialect.row_id
-    there = f"{row} IN (SELECT row_id FROM {rows})"
-    gone = f"{row} IN (SELECT row_id FROM {rows} WHERE {GONE})"
+    there = f"{row} IN (SELECT {ROW} FROM {rows})"
+    gone = f"{row} IN (SELECT {ROW} FROM {rows} WHERE {GONE})"
     same = _same_key(publication, dialect, "s", "d")
     new = f"{inside} AND EXISTS (SELECT 1 FROM ({_moved(publication)}) AS d WHERE {NEW} AND {same})"
     return [
@@ -117,12 +119,12 @@ def _touch_version(publication: Publication, dialect: Dialect, touch: Touch) -> 
     if not touched:
         return []
     pointers = versions.current_pointers(publication.where, target)
-    current = versions.rows_select(dialect, contract, target, publication.where, pointers, row_id="row_id")
-    there = f"{dialect.row_id} IN (SELECT row_id FROM {rows})"
+    current = versions.rows_select(dialect, contract, target, publication.where, pointers, row_id=ROW)
+    there = f"{dialect.row_id} IN (SELECT {ROW} FROM {rows})"
     back = ", ".join(f"{quote(name)} = r.{quote(name)}" for name in touched)
     pick = (
         f"CREATE OR REPLACE TEMPORARY TABLE {rows} AS\n"
-        f"SELECT row_id, {sql.column_list(touched)} FROM ({current}) AS version_before\n"
+        f"SELECT {ROW}, {sql.column_list(touched)} FROM ({current}) AS version_before\n"
         f"WHERE {publication.within(dialect, publication.written)}"
     )
     return [
@@ -130,7 +132,7 @@ def _touch_version(publication: Publication, dialect: Dialect, touch: Touch) -> 
         Write(Step.TOUCH, touch_statement(dialect, contract, target, there, touch, stays=True)),
         Write(
             Step.PUT_BACK,
-            f"UPDATE {sql.target_name(target)} AS t SET {back} FROM {rows} AS r WHERE t.{dialect.row_id} = r.row_id",
+            f"UPDATE {sql.target_name(target)} AS t SET {back} FROM {rows} AS r WHERE t.{dialect.row_id} = r.{ROW}",
         ),
     ]
 
@@ -201,7 +203,7 @@ def _pick(publication: Publication, dialect: Dialect) -> Write:
     same = _same_key(publication, dialect, "t", "d")
     statement = (
         f"CREATE OR REPLACE TEMPORARY TABLE {publication.names.rows} AS\n"
-        f"SELECT t.{dialect.row_id} AS row_id, d.* FROM {target} AS t JOIN ({_moved(publication)}) AS d ON {same}\n"
+        f"SELECT t.{dialect.row_id} AS {ROW}, d.* FROM {target} AS t JOIN ({_moved(publication)}) AS d ON {same}\n"
         f"WHERE {inside}"
     )
     return Write(Step.PICK, statement)
@@ -220,6 +222,6 @@ def _update(publication: Publication, dialect: Dialect) -> Write:
     statement = (
         f"UPDATE {sql.target_name(staged.target)} AS t SET {assignments}\n"
         f"FROM {names.rows} AS d JOIN {names.staged} AS s ON {_same_key(publication, dialect, 's', 'd')}\n"
-        f"WHERE t.{dialect.row_id} = d.row_id AND d.change = '{Change.CHANGED}' AND d.base_rows = 1"
+        f"WHERE t.{dialect.row_id} = d.{ROW} AND d.change = '{Change.CHANGED}' AND d.base_rows = 1"
     )
     return Write(Step.CHANGE, statement, publication.stamps)

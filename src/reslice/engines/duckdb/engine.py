@@ -26,7 +26,7 @@ from reslice.engines.duckdb.errors import misused, query_failed
 from reslice.engines.duckdb.health import DuckDBHealth
 from reslice.engines.duckdb.publish import publish
 from reslice.engines.duckdb.records import LEDGER_LOCK, DuckDBLedger
-from reslice.engines.duckdb.refusals import refuse_replaced_functions
+from reslice.engines.duckdb.refusals import refuse_hidden_rows, refuse_replaced_functions
 from reslice.engines.duckdb.replaced import replaced_rows
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.survey import DuckDBSurvey
@@ -93,7 +93,9 @@ class DuckDB(DuckDBSession):
     def target(self, contract: Contract) -> Target:
         """Describe the live table; Refused[target_missing] when there is none of that name."""
         with self.translated(contract, f"what {contract.table} is"):
-            return describe(self, contract, self._path)
+            target = describe(self, contract, self._path)
+        refuse_hidden_rows(contract, target, self.dialect.row_id)
+        return target
 
     def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None = None) -> Staged:
         """Evaluate source, controls and base in one snapshot into temporary tables; the target is not touched."""

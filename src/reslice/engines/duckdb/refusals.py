@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reslice import ledger
-from reslice.contract import Contract
+from reslice.contract import Contract, Method
 from reslice.engines import sql
 from reslice.engines.session import Session
 from reslice.errors import Failure, Refused
@@ -19,6 +19,17 @@ def refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> Non
     asked = "the functions that fingerprints are made with are the database's own"
     words = "a macro of the database replaces one of them (md5, concat_ws, left, replace, count or sum)"
     failure = Failure("functions_replaced", asked, (words,), "drop the macro")
+    raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+
+
+def refuse_hidden_rows(contract: Contract, target: Target, row_id: str) -> None:
+    """Refuse methods that write to single rows where a column of the table bears the name by which rows are known."""
+    hiding = [column.name for column in target.columns if column.name.lower() == row_id]
+    if not hiding or contract.method not in (Method.MERGE, Method.APPEND_VERSION):
+        return
+    found = f"{target.resolved} has a column {hiding[0]}, which hides the name by which DuckDB tells rows apart"
+    asked = contract.quote("method", f"method: {contract.method}")
+    failure = Failure("method_unsupported", asked, (found,), "rename the column, or use  method: replace_slice")
     raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
 
 
