@@ -95,6 +95,8 @@ def run(session: Session, /, **given: Any) -> int:
     options |= {"wait": wait_time(given["wait"]), "on_opened": session.learn}
     check_page(given["report"])
     project = session.open()
+    if file is None:
+        _refuse_scope_of_a_plan_file(project, given)
     work = _run_call(project, given, file, options)
     found = with_page(session, project, given["report"], lambda: session.work(project, work))
     return answer(session, found, given)
@@ -173,6 +175,20 @@ def _plan_file(given: dict[str, Any]) -> PlanFile | None:
     if path.suffix == ".json" or plan_file.is_plan_file(path):
         return plan_file.read(path)
     return None
+
+
+def _refuse_scope_of_a_plan_file(project: Project, given: dict[str, Any]) -> None:
+    """Refuse a plan file beside a RANGE, or what stands in for one: the file says which slices."""
+    from reslice import plan_file
+    from reslice.errors import Failure, Misused
+
+    name = given["target"]
+    if name is None or name in project.targets or not plan_file.is_plan_file(Path(name)):
+        return
+    said = next(each for each in (*_SCOPE_NAMES, "approve") if given[each] is not None)
+    found = f"{name} is a plan file, which says itself which slices; {_shown_name(said)} is given as well"
+    failure = Failure("usage", "a plan file alone", (found,), f"reslice run {shlex.quote(name)}")
+    raise Misused(name, [failure], unchanged="nothing was read or written")
 
 
 def _run_call(

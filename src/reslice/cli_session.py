@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reslice.cli_log import Log
@@ -71,7 +70,7 @@ class Session:
         """Return the project of the contract file."""
         import reslice
 
-        return reslice.open(Path(self.config))
+        return reslice.open(self.config)
 
     def work(self, project: Project, call: Callable[[Callable[[str], None]], Run], *, is_last: bool = True) -> Run:
         """Return what the call returns; meanwhile signals stop it, and a terminal shows how far it is.
@@ -181,7 +180,10 @@ class Session:
         log.write("error", str(error), level="error", kind=error.kind, exit_code=code, error=parts)
 
     def _way_on(self, error: ResliceError) -> str:
-        """Return a command that works when pasted: the error's own, or what was typed, after what has to be done."""
+        """Return a command that works when pasted: what was typed, put right, or behind what has to be done."""
+        put_right = "" if error.meant is None else _with_word(self.typed, self.command, *error.meant)
+        if put_right:
+            return put_right
         if error.next.startswith("reslice "):
             return placed(error.next, self.place)
         if error.next in ("", SAME_AGAIN):
@@ -194,6 +196,24 @@ class Session:
         if isinstance(error, Interrupted) and self.signal_number == signal.SIGTERM:
             return 128 + signal.SIGTERM
         return error.exit_code
+
+
+def _with_word(typed: str, command: str, given: str, meant: str) -> str:
+    """Return a command with the first word that is `given`, also behind a `=`, replaced; empty when none is.
+
+    Words before the command lead to the project: they are looked at last, and the folder of -C not at all.
+    """
+    words = shlex.split(typed)
+    first = words.index(command) if command in words else 0
+    for place in (*range(first, len(words)), *range(first)):
+        word = words[place]
+        if place and words[place - 1] == "-C":
+            continue
+        option, _, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        if value == given:
+            words[place] = f"{option}={meant}" if option else meant
+            return shlex.join(words)
+    return ""
 
 
 def emit(text: str, stream: TextIO | None) -> str:

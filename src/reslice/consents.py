@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import shlex
 from collections.abc import Sequence
 
 from reslice import ranges
@@ -29,8 +31,7 @@ def _consent(text: str, contract: Contract, scope: Scope) -> Consent:
     found = CONSENT.fullmatch(text)
     guard = found["guard"] if found else text
     if found is None or guard not in GUARDS:
-        words = f"{guard} is no guard"
-        raise _misused(contract, scope, f"--allow {text}", f"one of {', '.join(GUARDS)}", words, [])
+        raise _no_guard(text, guard, contract, scope)
     if found["slices"] is None:
         if guard != "empty_slice":
             return Consent(guard)
@@ -38,6 +39,20 @@ def _consent(text: str, contract: Contract, scope: Scope) -> Consent:
         raise _misused(contract, scope, f"--allow {text}", asked, "no slice is named", [])
     named = ranges.parse(found["slices"], contract.slice)
     return Consent(guard, tuple(named.label(moment) for moment in named.slices()))
+
+
+def _no_guard(text: str, guard: str, contract: Contract, scope: Scope) -> Misused:
+    near = difflib.get_close_matches(guard, GUARDS, n=1)
+    asked = f"one of {', '.join(GUARDS)}"
+    if not near:
+        failure = Failure("usage", asked, (f"{guard} is no guard",), f"name a guard instead of {guard}")
+        return Misused(f"--allow {text}", [failure], unchanged="nothing was read or written")
+    right = text.replace(guard, near[0], 1)
+    found = f"{guard} is no guard; did you mean {near[0]}?"
+    options = [f"--allow {shlex.quote(right)}", REASON]
+    error = _misused(contract, scope, f"--allow {text}", asked, found, options)
+    error.meant = (text, right)
+    return error
 
 
 def _misused(contract: Contract, scope: Scope, about: str, asked: str, found: str, options: Sequence[str]) -> Misused:

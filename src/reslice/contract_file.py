@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from reslice.contract_values import NullsWord, one_line, shown
 from reslice.contract_yaml import Document, KeyPath, Mistake
 from reslice.errors import Failure, Misused
 
+USUAL_NAME = "reslice.yml"
 _MISTAKES_SHOWN = 100
 _KEY_LENGTH = 200
 _ASKED = "a contract file whose every key is known, complete and agrees with the others"
@@ -55,7 +57,7 @@ def load(path: str | Path, *, environ: Mapping[str, str] | None = None) -> Proje
     """
     file = Path(path)
     name = _display_name(file)
-    document = contract_yaml.read(_text(file, name))
+    document = contract_yaml.read(_text(path, name))
     files = SqlFiles(file.parent)
     connection: Connection | None = None
     checked: contract_schema.File | None = None
@@ -84,26 +86,49 @@ def _display_name(file: Path) -> str:
         return str(file)
 
 
-def _text(file: Path, name: str) -> str:
+def _text(path: str | Path, name: str) -> str:
     """Return the text of the file, or raise Misused with the reason why there is none."""
+    way = "name the contract file with --config"
     try:
-        with file.open("rb") as stream:
+        with Path(path).open("rb") as stream:
             content = stream.read(FILE_BYTES_LIMIT + 1)
         if len(content) <= FILE_BYTES_LIMIT:
             return content.decode("utf-8-sig")
         found = "larger than 1 MiB, which no contract is"
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        found = f"not UTF-8 text, at line {line}"
+        found, way = f"not UTF-8 text, at line {line}", f"save {one_line(name)} as UTF-8"
     except FileNotFoundError:
-        found = "no such file"
+        raise _no_file(path, name) from None
     except OSError as error:
         found = f"cannot be read: {error.strerror or 'not a file'}"
     except ValueError:
         found = "not a path"
-    way = "go to the folder that holds reslice.yml, or name the file with  reslice --config FILE plan TARGET RANGE"
+    raise _unreadable(name, found, way)
+
+
+def _no_file(path: str | Path, name: str) -> Misused:
+    """Return the error for a contract file that is not there; where another one is named, `meant` is a better one."""
+    file = Path(path)
+    if str(file) == USUAL_NAME:
+        return _unreadable(name, "no such file", f"go to the folder that holds {USUAL_NAME}, or name it with --config")
+    near = _near_file(file)
+    hint = f"; did you mean {one_line(str(near))}?" if near else ""
+    error = _unreadable(name, f"no such file{hint}", "name a contract file that is there")
+    error.meant = (str(path), str(near or "FILE"))
+    return error
+
+
+def _near_file(file: Path) -> Path | None:
+    """Return the contract file beside one that is not there: the one of the most similar name, or the usual one."""
+    there = [each.name for each in file.parent.glob("*") if each.suffix in (".yml", ".yaml")]
+    near = get_close_matches(file.name, there, n=1) or [each for each in there if each == USUAL_NAME]
+    return file.with_name(near[0]) if near else None
+
+
+def _unreadable(name: str, found: str, way: str) -> Misused:
     failure = Failure("contract", "a contract file in YAML", (f"{one_line(name)}: {found}",), way)
-    raise Misused(one_line(name), [failure], unchanged=_UNCHANGED)
+    return Misused(one_line(name), [failure], unchanged=_UNCHANGED)
 
 
 def _validate(document: Document) -> contract_schema.File | None:

@@ -36,12 +36,13 @@ class ResliceError(Exception):
 
     `failures` is never empty; the first one names the error. `unchanged` says what was left as it was. `run` is what
     was known when it ended (None when nothing had been staged). `retry` is True only where running the same command
-    again may help.
+    again may help. `meant` pairs a word that was given with the one that it was probably meant to be.
     """
 
     word: ClassVar[str]
     exit_code: ClassVar[int]
     retry: ClassVar[bool] = False
+    meant: tuple[str, str] | None = None
 
     def __init__(self, about: str, failures: Iterable[Failure], *, unchanged: str, run: Run | None = None) -> None:
         self.about = about
@@ -51,7 +52,11 @@ class ResliceError(Exception):
         assert self.failures, "an error without a failure says nothing"
         for failure in self.failures:
             assert failure.kind in KINDS, f"unknown error kind {failure.kind}"
-        super().__init__(f"{self.word}[{self.kind}]: {about}: {'; '.join(self.failures[0].found)}")
+        super().__init__(about, self.failures)
+
+    def __str__(self) -> str:
+        """Return the kind, what it is about, and what was found, on one line."""
+        return f"{self.word}[{self.kind}]: {self.about}: {'; '.join(self.failures[0].found)}"
 
     @property
     def kind(self) -> str:

@@ -10,6 +10,7 @@ import getpass
 import importlib
 import os
 import re
+import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -71,15 +72,22 @@ class Project:
     def target(self, name: str) -> TargetHandle:
         """Return one target by name; Misused[usage] when the contract has none of that name."""
         if name not in self._file.targets:
-            import difflib
-
-            near = difflib.get_close_matches(name, self.targets, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            found = f"{self.path.name} has no target {name}{hint}; it has {', '.join(self.targets)}"
-            raise misused("usage", name, "a target of the contract", found, "")
+            raise self._no_target(name)
         from reslice.target_handle import TargetHandle
 
         return TargetHandle(self, self._file.targets[name])
+
+    def _no_target(self, name: str) -> Misused:
+        """Return the error for a name that no target has; the way on names the one that was meant, if it is near."""
+        import difflib
+
+        near = difflib.get_close_matches(name, self.targets, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        found = f"{self.path.name} has no target {name}; it has {', '.join(self.targets)}{hint}"
+        after = f"reslice status {shlex.quote(near[0])}" if near else "reslice doctor"
+        error = misused("usage", name, "a target of the contract", found, after)
+        error.meant = (name, near[0]) if near else None
+        return error
 
     def run(
         self,

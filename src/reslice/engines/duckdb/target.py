@@ -119,11 +119,22 @@ def _missing(session: Session, contract: Contract) -> Refused:
         "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1"
     )
     names = [row[0].removeprefix("main.") for row in rows if not row[0].startswith(f"{contract.ledger.schema}.")]
-    near = difflib.get_close_matches(contract.table, names, n=1)
-    found = f"the database has no table {contract.table}" + (f"; did you mean {near[0]}?" if near else "")
+    near = _near(contract.table, names)
+    found = f"the database has no table {contract.table}" + (f"; did you mean {near}?" if near else "")
     asked = contract.quote("table", f"table: {contract.table}")
     failure = Failure("target_missing", asked, (found,), "create the table, or correct the contract")
     return Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def _near(table: str, names: Sequence[str]) -> str | None:
+    """Return the table that was meant: of that name in another schema, or of a name that is alike."""
+    own = name_parts(table)[-1]
+    by_own_name = {name.rpartition(".")[2]: name for name in reversed(names)}
+    if own in by_own_name:
+        return by_own_name[own]
+    whole = difflib.get_close_matches(table, names, n=1)
+    near = [by_own_name[name] for name in difflib.get_close_matches(own, by_own_name, n=1)]
+    return next(iter((*whole, *near)), None)
 
 
 def _generated(session: Session, parameters: dict[str, Any]) -> frozenset[str]:
