@@ -35,6 +35,13 @@ _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE_OR_FALSE = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _WHOLE = re.compile(r"[-+]?[0-9]{1,60}")
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]{1,60}|[0-9]{1,60}(?:\.[0-9]{0,60})?)(?:[eE][-+]?[0-9]{1,2})?")
+_PIECE = re.compile(
+    r"""(?<![^\s\[{,:])(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|["'].*)   # text in quotes, or what begins it
+    | (?<!\S)(?P<comment>\#.*)
+    | .""",
+    re.VERBOSE,
+)
+"""A piece of one line: quoted text whole, a comment whole, and anything else by the character."""
 _UNSPEAKABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -82,8 +89,9 @@ class Document:
         self.mistakes.append(Mistake(line, column, key, text))
 
     def text_of(self, line: int) -> str:
-        """Return the stripped text of a 1-based line."""
-        return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
+        """Return the stripped text of a 1-based line, without the comment behind it."""
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return "".join(piece[0] for piece in _PIECE.finditer(text) if piece["comment"] is None).strip()
 
 
 class _Unreadable(Exception):

@@ -141,6 +141,39 @@ def test_a_source_may_use_instants_instead_of_days() -> None:
     assert contract(changed("sql/daily.sql", "sql/instants.sql")).source.text == SQL["sql/instants.sql"]
 
 
+@pytest.mark.parametrize(
+    ("written", "quoted"),
+    [
+        ("cents: {min: 0}  # never below 0 in 4200 rows", "cents: {min: 0}"),
+        ("'cents': {min: 0}  # it's 5% of \"all\"", "'cents': {min: 0}"),
+        ('"cents": {"min": 0}  # quotes', '"cents": {"min": 0}'),
+    ],
+)
+def test_a_line_is_quoted_without_the_comment_behind_it(written: str, quoted: str) -> None:
+    daily = contract(changed("cents: {min: -0.10, nulls: allow, scale: 2}", written, FULL))
+    assert daily.lines["measures.cents"].text == quoted
+    assert daily.quote("measures.cents", "").startswith(f"{quoted}  (reslice.yml, line ")
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('table: "a # b"  # c', 'table: "a # b"'),
+        ('table: "a \\" # b"  # c', 'table: "a \\" # b"'),
+        ("table: 'it''s # b' # c", "table: 'it''s # b'"),
+        ("table: a#b", "table: a#b"),
+        ("table: a \t# c", "table: a"),
+        ("table: it's  # c", "table: it's"),
+        ("grain: [day,'a # b']  # c", "grain: [day,'a # b']"),
+        ('{"table":"a # b"}  # c', '{"table":"a # b"}'),
+        ('table: "goes on # in the next line', 'table: "goes on # in the next line'),
+        ("# a comment alone", ""),
+    ],
+)
+def test_only_a_comment_is_no_part_of_a_line(line: str, text: str) -> None:
+    assert contract_yaml.Document([line]).text_of(1) == text
+
+
 def test_lines_say_where_each_key_stands() -> None:
     lines = contract(FULL).lines
     grain = "grain: [order_date, {column: channel, nulls: allow}]"
