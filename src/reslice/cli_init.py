@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,14 @@ from reslice.cli_session import Session
 if TYPE_CHECKING:
     from reslice.contract import Connection, ProjectFile
     from reslice.engines.base import LedgerMade
+    from reslice.errors import Misused
     from reslice.init import Initiated
     from reslice.init.job import Job
 
 _UNTOUCHED = "nothing was read or written"
+_OTHERS = re.compile(r"[^\w.-]+")
+_NO_NAME = re.compile(r"^[^\w]|[^\w.-]")
+_FILE_SUFFIXES = (".duckdb", ".ddb", ".db")
 
 
 @click.command(
@@ -51,12 +56,12 @@ def init(session: Session, /, **given: Any) -> int:
     if given["with_ledger"]:
         return _ledger(session, given)
     job = _job(given)
-    name = given["target"] or _last(job.table if job is not None and given["table"] is None else given["table"])
+    name = given["target"] or _name_of(job.table if job is not None and given["table"] is None else given["table"])
     file = _file(session, given, name)
     if name in file.targets:
         found = f"{file.path.name} has a target {name} already; init overwrites nothing"
         raise _misused(name, "a new target", found, "reslice init --help")
-    initiated = _initiated(file, given["connection"] or "", name, given["table"], job)
+    initiated = _initiated(file, given, name, job)
     from reslice import report_init
 
     if session.is_json:
@@ -71,6 +76,8 @@ def _check(given: dict[str, Any]) -> None:
     for name in ("target", "table", "dialect", "connection"):
         if given[name] is not None and not given[name].strip():
             raise click.UsageError(f"{'TARGET' if name == 'target' else f'--{name}'} is empty.")
+    if given["target"] is not None and _NO_NAME.search(given["target"]):
+        raise _bad_name(given["target"])
     if given["with_ledger"]:
         others = [name for name in ("target", "table", "source", "dialect", "connection") if given[name] is not None]
         if others:
@@ -84,9 +91,24 @@ def _check(given: dict[str, Any]) -> None:
         raise click.UsageError("--dialect goes with --source.")
 
 
-def _last(table: str | None) -> str:
-    """Return the last part of a table's name, without quotes."""
-    return (table or "target").rpartition(".")[2].strip('"')
+def _bad_name(name: str) -> Misused:
+    from reslice.contract_values import one_line
+
+    found = f"{one_line(name)} holds something else, and the target's name becomes the name of a file"
+    asked = "a target's name of letters, digits, _, - and ., which begins with a letter, a digit or _"
+    error = _misused("TARGET", asked, found, "reslice init --help")
+    error.meant = (name, _plain_name(name))
+    return error
+
+
+def _plain_name(text: str) -> str:
+    """Return a name for a target that is like a text."""
+    return _OTHERS.sub("_", text).strip("._-") or "target"
+
+
+def _name_of(table: str | None) -> str:
+    """Return the name of a target after the last part of its table's name."""
+    return _plain_name((table or "target").rpartition(".")[2].strip('"'))
 
 
 def _job(given: dict[str, Any]) -> Job | None:
@@ -105,50 +127,61 @@ def _file(session: Session, given: dict[str, Any], name: str) -> ProjectFile:
     path = Path(session.config)
     if path.exists():
         file = contract_file.load(path)
-        if given["connection"] is not None and _connection(given, path.parent, name).url != file.connection.url:
+        if given["connection"] is not None and _connection(given, path.parent).url != file.connection.url:
             known = f"{path.name} is about {file.connection.shown}"
             raise _misused("--connection", "the connection of the contract file", known, "reslice init --help")
         return file
     if given["connection"] is None:
-        raise _no_connection(given, path, name)
-    return ProjectFile(path, _connection(given, path.parent, name), {})
+        raise _no_connection(given, path)
+    return ProjectFile(path, _connection(given, path.parent), {})
 
 
-def _connection(given: dict[str, Any], folder: Path, name: str) -> Connection:
+def _connection(given: dict[str, Any], folder: Path) -> Connection:
     """Return what a URL means; one with a password in it is refused, and not repeated."""
     from reslice import contract_connection
 
     try:
         return contract_connection.read(given["connection"], folder, os.environ)
     except contract_connection.Mistaken as error:
-        has_password = any("password" in mistake for mistake in error.mistakes)
-        after = _again(given, name, "'${env:RESLICE_URL}'") if has_password else "reslice init --help"
+        after = "reslice init --help"
+        if any("password" in mistake for mistake in error.mistakes):
+            after = _again(given, connection="${env:RESLICE_URL}")
+        elif url := _file_url(given["connection"]):
+            after = _again(given, connection=url)
         raise _misused("--connection", "a connection", "; ".join(error.mistakes), after, "connection") from None
 
 
-def _no_connection(given: dict[str, Any], path: Path, name: str) -> Exception:
+def _file_url(text: str) -> str:
+    """Return the URL of the database file that a text names; empty when it names none."""
+    path = re.sub(r"^duckdb:(?://)?", "", text)
+    is_file = path.endswith(_FILE_SUFFIXES) and "://" not in path and "$" not in path
+    return f"duckdb:///{path}" if is_file else ""
+
+
+def _no_connection(given: dict[str, Any], path: Path) -> Exception:
     """Return the error that says how to name the database: the one file of this folder that may be it, if there is."""
     files = sorted(each.name for each in path.parent.glob("*") if each.suffix in (".duckdb", ".ddb", ".db"))
     url = f"duckdb:///{files[0]}" if len(files) == 1 else "duckdb:///FILE"
     here = f"; this folder has {', '.join(files)}" if files else ""
     found = f"there is no {path.name} that names a database, and no --connection{here}"
-    return _misused("init", "--connection URL", found, _again(given, name, shlex.quote(url)))
+    return _misused("init", "--connection URL", found, _again(given, connection=url))
 
 
-def _again(given: dict[str, Any], name: str, url: str) -> str:
-    """Return the same command with another connection."""
-    words = ["reslice init", shlex.quote(name)]
-    words += [
-        f"--{key} {shlex.quote(str(given[key]))}" for key in ("table", "source", "dialect") if given[key] is not None
-    ]
-    return " ".join([*words, f"--connection {url}"])
+def _again(given: dict[str, Any], **changed: str) -> str:
+    """Return the same command with other options."""
+    words = ["reslice init", *([shlex.quote(given["target"])] if given["target"] is not None else [])]
+    options = {name: given[name] for name in ("table", "source", "dialect", "connection")} | changed
+    words += [f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
+    return " ".join(words)
 
 
-def _initiated(file: ProjectFile, connection: str, name: str, table: str | None, job: Job | None) -> Initiated:
+def _initiated(file: ProjectFile, given: dict[str, Any], name: str, job: Job | None) -> Initiated:
     from reslice.init import Asked, from_job, from_table
     from reslice.project import Project
 
-    asked = Asked(name, file.path, connection)
+    table: str | None = given["table"]
+    tables = {target: contract.table for target, contract in file.targets.items()}
+    asked = Asked(name, file.path, given["connection"] or "", tables, lambda meant: _again(given, table=meant))
     with Project(file).engine(read_only=True) as engine:
         if job is not None:
             return from_job(engine, asked, job, table)
@@ -183,7 +216,7 @@ def _ledger(session: Session, given: dict[str, Any]) -> int:
     return 0
 
 
-def _misused(about: str, asked: str, found: str, after: str, kind: str = "usage") -> Exception:
+def _misused(about: str, asked: str, found: str, after: str, kind: str = "usage") -> Misused:
     from reslice.errors import Failure, Misused
 
     return Misused(about, [Failure(kind, asked, (found,), after)], unchanged=_UNTOUCHED)

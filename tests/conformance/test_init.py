@@ -227,18 +227,35 @@ MEASURES = {
 @pytest.mark.parametrize("case", MEASURES)
 def test_options_of_a_measure_are_true_of_the_rows(case: str, folder: Path, reslice: Reslice) -> None:
     type_text, first, second, wanted = MEASURES[case]
-    sql(folder, f"CREATE TABLE t (day DATE PRIMARY KEY, x {type_text}, n INTEGER)",
+    sql(folder, f"CREATE TABLE t (day DATE PRIMARY KEY, x_total {type_text}, n INTEGER)",
         f"INSERT INTO t VALUES ('2026-01-01', {first}, 1), ('2026-01-02', {second}, 2)")  # fmt: skip
     assert reslice("init", "t", "--table", "t", "--connection", URL).code == 0
     found = contract(folder).measures[0]
     assert (None if found.minimum is None else int(found.minimum), found.nulls_allowed, found.scale) == wanted
 
 
-@pytest.mark.parametrize("name", ["net_change", "balance", "mean_temperature", "latitude", "arr_delay"])
+@pytest.mark.parametrize(
+    "name",
+    ["net_change", "balance", "mean_temperature", "latitude", "arr_delay", "celsius", "max_deg", "reading", "status"],
+)
 def test_what_may_fall_below_zero_has_no_minimum(name: str, folder: Path, reslice: Reslice) -> None:
     sql(folder, f"CREATE TABLE t (day DATE PRIMARY KEY, {name} BIGINT)", "INSERT INTO t VALUES ('2026-01-01', 3)")
     assert reslice("init", "--table", "t", "--connection", URL).code == 0
     assert contract(folder).measures[0].minimum is None
+
+
+@pytest.mark.parametrize("name", ["orders", "amount_cents", "n", "passengers", "total_price", "bytes", "visits"])
+def test_counts_and_amounts_have_a_minimum(name: str, folder: Path, reslice: Reslice) -> None:
+    sql(folder, f"CREATE TABLE t (day DATE PRIMARY KEY, {name} BIGINT)", "INSERT INTO t VALUES ('2026-01-01', 3)")
+    assert reslice("init", "--table", "t", "--connection", URL).code == 0
+    assert contract(folder).measures[0].minimum == 0
+
+
+def test_a_minimum_that_is_not_proposed_is_told(folder: Path, reslice: Reslice) -> None:
+    sql(folder, "CREATE TABLE t (day DATE PRIMARY KEY, reading DOUBLE)", "INSERT INTO t VALUES ('2026-01-01', 3.5)")
+    told = "never below 0 in 1 row, and its name does not say that it cannot be"
+    assert told in reslice("init", "--table", "t", "--connection", URL).out
+    assert told in (folder / "reslice.yml").read_text()
 
 
 def test_a_null_key_is_allowed_and_told(folder: Path, reslice: Reslice) -> None:
@@ -336,6 +353,52 @@ def test_a_guess_that_meets_no_group_is_not_written(folder: Path, reslice: Resli
     sql(folder, *FACTS, "INSERT INTO daily VALUES ('2026-05-01', 'web', 1, 1)")
     answer = reslice("init", "--table", "daily", "--connection", URL)
     assert answer.unsure[0].startswith("source: which table daily is computed from is not known; source_of_daily")
+
+
+SIBLINGS = (
+    FACTS[0],
+    "INSERT INTO order_events VALUES (1, '2026-01-01 09:00:00', 'web', 1000), (2, '2026-01-01 23:59:59', 'web', 500),"
+    " (3, '2026-01-02 00:00:00', 'store', 700), (4, '2026-01-02 09:00:00', 'web', 50)",
+    'CREATE TABLE "Daily Sales" ("Day" DATE, "Channel" VARCHAR, order_count BIGINT, amount_cents BIGINT)',
+    "INSERT INTO \"Daily Sales\" VALUES ('2026-01-01', 'web', 2, 1500), ('2026-01-02', 'store', 1, 700),"
+    " ('2026-01-02', 'web', 1, 50)",
+    'CREATE TABLE dup AS SELECT "Day" AS day, "Channel" AS channel, order_count, amount_cents, \'x\' AS run_id'
+    ' FROM "Daily Sales"',
+)
+
+
+@pytest.mark.parametrize("table", ['"Daily Sales"', "dup"])
+def test_another_aggregate_is_not_taken_for_the_source(table: str, folder: Path, reslice: Reslice) -> None:
+    sql(folder, *SIBLINGS)
+    answer = reslice("init", "it", "--table", table, "--connection", URL)
+    assert "FROM order_events\n" in contract(folder, "it").source.text
+    assert answer.unsure[0].startswith("source: order_events is a guess from the names of its columns; for 2026-01-02")
+
+
+DAILY = "('2026-01-01', 'web', {0}), ('2026-01-02', 'store', {0}), ('2026-01-02', 'web', {0})"
+AGGREGATES = {
+    "counts": ("CREATE TABLE other (d DATE, channel VARCHAR, order_count BIGINT, amount_cents BIGINT)", "2, 50",
+               "it has the same measures, counts among them"),
+    "one row per grain": ("CREATE TABLE other (d DATE, channel VARCHAR, amount_cents BIGINT)", "50",
+                          "it has one row per d, channel"),
+    "a target": ("CREATE TABLE other (d DATE, channel VARCHAR, amount_cents BIGINT, shop INTEGER)", "25, 1",
+                 "it is what the target first fills"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AGGREGATES)
+def test_where_there_is_only_an_aggregate_agreeing_proves_nothing(case: str, folder: Path, reslice: Reslice) -> None:
+    table, values, why = AGGREGATES[case]
+    sql(folder, table, f"INSERT INTO other VALUES {DAILY.format(values)}",
+        "CREATE TABLE t (day DATE, channel VARCHAR, order_count BIGINT, amount_cents BIGINT)",
+        f"INSERT INTO t VALUES {DAILY.format('2, 50')}")  # fmt: skip
+    if case == "a target":
+        sql(folder, f"INSERT INTO other VALUES {DAILY.format('25, 2')}")
+        assert reslice("init", "first", "--table", "other", "--connection", URL).code == 0
+    answer = reslice("init", "t", "--table", "t", "--connection", URL)
+    assert "FROM other\n" in contract(folder).source.text
+    told = f"source: other is a guess from the names of its columns, and seems to be an aggregate itself: {why}; that"
+    assert told in answer.unsure[0] and "bears it out" not in answer.out
 
 
 def test_a_measure_that_nothing_tells_is_null_and_refused(folder: Path, reslice: Reslice) -> None:
@@ -480,6 +543,56 @@ def test_a_connection_from_the_environment_is_written_as_it_is_named(
     assert reslice("init", "t", "--table", "t", "--connection", "${env:SHOP_URL}").code == 0
     assert 'connection: "${env:SHOP_URL}"' in (folder / "reslice.yml").read_text()
     assert contract(folder).table == "t"
+
+
+def way_on(answer: Answer) -> list[str]:
+    """Return the words of the command that an error ends with."""
+    return shlex.split(answer.err.splitlines()[-1].split("next:")[1].strip())[3:]
+
+
+@pytest.mark.parametrize("url", ["w.duckdb", "duckdb://w.duckdb", "duckdb:w.duckdb", "./w.duckdb"])
+def test_a_file_that_is_no_url_becomes_one(url: str, folder: Path, reslice: Reslice) -> None:
+    ready(folder)
+    answer = reslice("init", "--table", "t", "--connection", url)
+    assert answer.code == 2
+    assert way_on(answer)[:4] == ["init", "--table", "t", "--connection"]
+    assert reslice(*way_on(answer)).code == 0
+
+
+@pytest.mark.parametrize(("name", "meant"), [("mart.weekly_tmp", "mart.weekly_temp"), ("daily_sale", '"Daily Sale"')])
+def test_the_table_that_was_meant_is_in_the_next_command(name: str, meant: str, folder: Path, reslice: Reslice) -> None:
+    sql(folder, "CREATE SCHEMA mart", "CREATE TABLE mart.weekly_temp (day DATE PRIMARY KEY, n BIGINT)",
+        'CREATE TABLE "Daily Sale" (day DATE PRIMARY KEY, n BIGINT)')  # fmt: skip
+    answer = reslice("init", name.rpartition(".")[2], "--table", name, "--connection", URL)
+    assert answer.code == 3 and f"did you mean {meant}?" in answer.err
+    assert way_on(answer) == ["init", name.rpartition(".")[2], "--table", meant, "--connection", URL]
+    assert reslice(*way_on(answer)).code == 0
+
+
+def test_the_dialect_that_was_meant_is_in_the_next_command(folder: Path, reslice: Reslice) -> None:
+    ready(folder)
+    (folder / "j.sql").write_text("INSERT INTO t SELECT day, n FROM u WHERE day = '{{ ds }}'")
+    answer = reslice("init", "--source", str(folder / "j.sql"), "--dialect", "snowflke", "--connection", URL)
+    assert answer.code == 2 and "--dialect snowflake" in answer.err
+    assert reslice(*way_on(answer)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("bad name!", "bad_name"), ("../x", "x"), ("a/b", "a_b"), ("-", "target"), (".t", "t")]
+)
+def test_a_name_that_is_none_for_a_file_is_refused(name: str, meant: str, folder: Path, reslice: Reslice) -> None:
+    ready(folder)
+    answer = reslice("init", "--table", "t", "--connection", URL, "--", name)
+    assert answer.code == 2 and f"{name} holds something else" in answer.err
+    assert sorted(path.name for path in folder.iterdir()) == ["w.duckdb"]
+    assert reslice(*way_on(answer)).code == 0
+    assert [*contract_file.load(folder / "reslice.yml").targets] == [meant]
+
+
+def test_a_target_of_a_table_with_an_odd_name_has_a_plain_one(folder: Path, reslice: Reslice) -> None:
+    sql(folder, 'CREATE TABLE "Daily  Sales, 東京" (day DATE PRIMARY KEY, n BIGINT)')
+    assert reslice("init", "--table", '"Daily  Sales, 東京"', "--connection", URL).code == 0
+    assert [*contract_file.load(folder / "reslice.yml").targets] == ["Daily_Sales_東京"]
 
 
 def test_another_connection_than_the_files_is_refused(folder: Path, reslice: Reslice) -> None:

@@ -44,11 +44,18 @@ _TIMED = (Family.DATE, *_INSTANTS)
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The text of a source over one table. `unknown` are measures that nothing in the table's columns tells of."""
+    """The text of a source over one table. `unknown` are measures that nothing in the table's columns tells of.
+
+    `keys` are the relation's columns of the grain, of which the first decides the slice. Of a relation that
+    `has_counts` every measure is a column, also those that count: it is likely to be an aggregate itself.
+    """
 
     text: str
     table: str
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[str, ...]
+    relation: Target
+    keys: tuple[str, ...]
+    has_counts: bool
 
 
 def candidates(
@@ -65,13 +72,23 @@ def candidates(
         if each.resolved != target.resolved
         for candidate in _candidate(target, grain, measures, slice_of, each)
     ]
-    found.sort(key=lambda each: -len(each.known))
+    found.sort(key=lambda each: (_has_counts(each), -len(each.known)))
     return [
         Skeleton(
-            _text(target, grain, measures, each), each.name, tuple(name for name in measures if name not in each.known)
+            text=_text(target, grain, measures, each),
+            table=each.name,
+            unknown=tuple(name for name in measures if name not in each.known),
+            relation=each.relation,
+            keys=each.keys,
+            has_counts=len(each.known) == len(measures) and _has_counts(each),
         )
         for each in found
     ]
+
+
+def _has_counts(candidate: _Candidate) -> bool:
+    """Whether every measure would be the sum of a column, and one of them is a count."""
+    return _COUNTED not in candidate.known.values() and any(_COUNT.search(name.lower()) for name in candidate.known)
 
 
 def identifier(name: str) -> str:
@@ -81,9 +98,11 @@ def identifier(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A relation that the target may be computed from: the slice expression, its filter, and the known measures."""
+    """A relation that the target may be computed from: its grain, slice expression, filter, and the known measures."""
 
     name: str
+    relation: Target
+    keys: tuple[str, ...]
     slice_column: str
     slice_expression: str
     condition: str
@@ -106,7 +125,8 @@ def _candidate(
         return
     name = identifier(relation.table)
     name = name if relation.schema in ("main", "public") else f"{identifier(relation.schema)}.{name}"
-    yield _Candidate(name, slice_column.name, *_sliced(slice_column, slice_of[1], day), known)
+    keys = (day.name, *(columns[each.lower()].name for each in grain if each != slice_column.name))
+    yield _Candidate(name, relation, keys, slice_column.name, *_sliced(slice_column, slice_of[1], day), known)
 
 
 def _day_column(wanted: Column, relation: Target, columns: dict[str, Column]) -> Column | None:

@@ -6,8 +6,8 @@ The database is only read. Both files are written or neither, and none is overwr
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,11 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What `init` was asked for: the target's name, the contract file, and the connection as it is written there."""
+    """What `init` was asked for: the target's name, the contract file, and the connection as it is written there.
+
+    `tables` maps the targets that the file has already to their tables. `again` makes the command that asks the same
+    of another table.
+    """
 
     name: str
     file: Path
     connection: str
+    tables: Mapping[str, str] = field(default_factory=dict)
+    again: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,9 @@ def from_table(engine: Engine, asked: Asked, table: str) -> Initiated:
 
     Raises Refused[target_missing, target_not_table], Misused[nothing_to_draft]; nothing is written then.
     """
-    target = found_table(engine, asked.name, table)
+    target = found_table(engine, asked, table)
     proposal = propose(engine, target)
-    found = guess(engine, target, proposal, asked.name)
+    found = guess(engine, target, proposal, asked.name, _taken(engine, asked))
     head = [
         f"The SELECT that recomputes {asked.name}. :start and :end are the first and the last day of the range, both"
         " included; :start_instant and :end_instant are instants, and the second is not included."
@@ -87,7 +93,7 @@ def from_job(engine: Engine, asked: Asked, job: Job, table: str | None) -> Initi
     from reslice.init.job_draft import drafted, hints_of
 
     wanted = table if table is not None else job.table or asked.name
-    target = found_table(engine, asked.name, table) if table is not None else _live(engine, wanted)
+    target = found_table(engine, asked, table) if table is not None else _live(engine, wanted)
     found = drafted(engine, job, target)
     proposal = propose(engine, target, hints_of(found)) if target is not None else found.alone()
     text, doubts = found.source(proposal)
@@ -119,21 +125,36 @@ def _live(engine: Engine, wanted: str) -> Target | None:
     return found if found is not None and found.kind == "table" else None
 
 
-def found_table(engine: Engine, name: str, table: str) -> Target:
+def _taken(engine: Engine, asked: Asked) -> dict[str, str]:
+    """Return the full names of the tables that targets of the contract fill already, and these targets."""
+    found = {name: engine.survey.find(table) for name, table in asked.tables.items()}
+    return {target.resolved: name for name, target in found.items() if target is not None}
+
+
+def found_table(engine: Engine, asked: Asked, table: str) -> Target:
     """Return the table that is named; Refused when there is none, or it is a view."""
     target = engine.survey.find(table)
-    asked = f"--table {table}"
+    rule = f"--table {table}"
     if target is None:
-        names = [f"{each.schema}.{each.table}".removeprefix("main.") for each in engine.survey.relations()]
-        near = difflib.get_close_matches(table, names, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        failure = Failure("target_missing", asked, (f"the database has no table {table}{hint}",), "create the table")
-        raise Refused(name, [failure], unchanged="no file was written")
+        names = [_known_name(each) for each in engine.survey.relations() if each.kind == "table"]
+        near = difflib.get_close_matches(table.lower(), names, n=1)
+        hint, after = "", "create the table"
+        if near:
+            hint = f"; did you mean {near[0]}?"
+            after = asked.again(near[0]) if asked.again is not None else f"name {near[0]}"
+        failure = Failure("target_missing", rule, (f"the database has no table {table}{hint}",), after)
+        raise Refused(asked.name, [failure], unchanged="no file was written")
     if target.kind != "table":
         found = f"{target.resolved} is a {target.kind}; rows of a {target.kind} cannot be replaced"
-        failure = Failure("target_not_table", asked, (found,), "name the table behind it")
-        raise Refused(name, [failure], unchanged="no file was written")
+        failure = Failure("target_not_table", rule, (found,), "name the table behind it")
+        raise Refused(asked.name, [failure], unchanged="no file was written")
     return target
+
+
+def _known_name(target: Target) -> str:
+    """Return a table's name as a person writes it."""
+    parts = [target.table] if target.schema == "main" else [target.schema, target.table]
+    return ".".join(map(sources.identifier, parts))
 
 
 def _unreadable(engine: Engine, draft: Draft, target: Target | None) -> list[str]:
@@ -172,8 +193,7 @@ def _as_known(target: Target, wanted: str) -> str:
     """Return the table as the job names it, where the database knows it by that name; else as the database does."""
     if wanted.rpartition(".")[2].strip('"').lower() != target.table.lower() or "." not in wanted:
         return wanted
-    parts = [target.table] if target.schema == "main" else [target.schema, target.table]
-    return ".".join(sources.identifier(part) for part in parts)
+    return _known_name(target)
 
 
 def _range(proposal: Proposal) -> str:

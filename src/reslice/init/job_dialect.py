@@ -124,10 +124,13 @@ def _not_repeated(query: exp.Expr, engine: str) -> list[str]:
         with quiet():
             again = sqlglot.parse_one(render(query, engine, pretty=False), dialect=engine)
     except SqlglotError as error:
-        return [f"source: the draft cannot be read again: {str(error).splitlines()[0]}"]
-    return (
-        [] if again == query else ["source: written down and read again, the query is not quite the same; compare both"]
-    )
+        return [f"source: the draft cannot be read again: {str(error).splitlines()[0]}; {_or_another(engine)}"]
+    told = "source: written down and read again, the query is not quite the same; compare both, and"
+    return [] if again == query else [f"{told} {_or_another(engine)}"]
+
+
+def _or_another(engine: str) -> str:
+    return f"if the job is not in the SQL of {engine}, name its dialect:  --dialect NAME"
 
 
 def unrepeatable(query: exp.Expr) -> list[str]:

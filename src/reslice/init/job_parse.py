@@ -57,7 +57,9 @@ def check_dialect(name: str) -> str:
     near = get_close_matches(lowered, known, n=1)
     found = f"{name} is not one of {', '.join(known)}" + (f"; did you mean {near[0]}?" if near else "")
     failure = Failure("usage", f"--dialect {name}", (found,), "reslice init --help")
-    raise Misused("init", [failure], unchanged="nothing was read or written")
+    error = Misused("init", [failure], unchanged="nothing was read or written")
+    error.meant = (name, near[0]) if near else None
+    raise error
 
 
 def read(name: str, text: str, dialect: str | None) -> Script:
@@ -74,7 +76,9 @@ def read(name: str, text: str, dialect: str | None) -> Script:
                 )
             return script
         scripts.append(script)
-    return min(scripts, key=lambda each: len(each.unread))
+    best = min(scripts, key=lambda each: len(each.unread))
+    best.unsure.append(f"dialect: no dialect reads all of {name}; name the one it is in:  --dialect NAME")
+    return best
 
 
 def _read(name: str, text: str, dialect: str) -> Script:

@@ -22,7 +22,13 @@ _AMOUNT = re.compile(r"^(?:number_of|num|n|nr_of|count|cnt|total|sum|avg|min|max
 _PROSE = re.compile(r"(?:^|_)(?:comments?|descriptions?|notes?|json|payload|url|message|reason|text|remarks?)$")
 _SIGNED = re.compile(
     r"(?:^|_)(?:delta|diff|difference|change|net|balance|margin|profit|loss|temperature|temp|lat|latitude|lon|lng"
-    r"|longitude|score|growth|variance|adjust\w*|correct\w*|delay|gain|pnl|offset|year|\w*_?ids?|key)(?:_|$)"
+    r"|longitude|score|growth|variance|adjust\w*|correct\w*|delay|gain|pnl|offset|year|\w*_?ids?|key|celsius|fahrenheit"
+    r"|degrees?|altitude|elevation|deviation|anomaly)(?:_|$)"
+)
+_NOT_BELOW_ZERO = re.compile(
+    r"(?:^|_)(?:cents?|amount|amt|total|price|cost|costs|revenue|sales|turnover|gross|fees?|tax|taxes|vat|qty|quantity"
+    r"|units|items|users|visitors|visits|views|clicks|sessions|hits|orders|bytes|seconds|minutes|duration|distance|weight"
+    r"|length|size|volume|eur|usd|gbp|sum|spend|paid)(?:_|$)"
 )
 _COUNT = re.compile(r"(?:^|_)(?:count|cnt|counts|n|num|rows|events)(?:_|$)")
 _DAY = re.compile(r"(?:^|_)(?:date|day|dt|ds|month|week|quarter|period|hour)(?:_|$)")
@@ -59,6 +65,16 @@ def is_prose(name: str) -> bool:
 def may_be_negative(name: str) -> bool:
     """Whether a number of this name may fall below zero, however the rows look today."""
     return _SIGNED.search(name.lower()) is not None
+
+
+def is_amount(name: str) -> bool:
+    """Whether a number of this name is an amount, a price, a length or the like: nothing that falls below zero."""
+    return _NOT_BELOW_ZERO.search(name.lower()) is not None
+
+
+def is_plural(name: str) -> bool:
+    """Whether a whole number of this name says how many of something there are."""
+    return re.search(r"[^aius\W_]s$", name.lower()) is not None
 
 
 def is_count(name: str) -> bool:

@@ -13,7 +13,7 @@ from reslice.engines.base import Engine, Support
 from reslice.errors import Failure, Misused
 from reslice.init.draft import DraftMeasure, Hints, Proposal, Why
 from reslice.init.keys import grain_of
-from reslice.init.names import is_count, is_stamp_id, is_stamp_time, may_be_negative
+from reslice.init.names import is_amount, is_count, is_plural, is_stamp_id, is_stamp_time, may_be_negative
 from reslice.init.slices import SliceChoice, candidates, choose
 from reslice.layout import counted
 from reslice.profile import ColumnProfile, Profile
@@ -158,8 +158,9 @@ def _measure(column: Column, profile: Profile, known: Hints, unsure: list[str]) 
     is_count = column.name in known.counts or is_count_of(column)
     if column.family.is_number and (is_count or not may_be_negative(column.name)):
         if found.lowest is not None and found.lowest >= 0:
-            minimum = 0
-            reasons.append(f"never below 0 in {counted(profile.rows, 'row')}")
+            never = f"never below 0 in {counted(profile.rows, 'row')}"
+            minimum = 0 if is_count or _is_how_much(column) else None
+            reasons.append(never if minimum == 0 else f"{never}, and its name does not say that it cannot be")
         elif found.lowest is None and column.name in known.counts:
             minimum = 0
             reasons.append("a count")
@@ -167,6 +168,11 @@ def _measure(column: Column, profile: Profile, known: Hints, unsure: list[str]) 
         reasons.append(f"NULL in {counted(found.nulls, 'row')}")
     scale = _scale(column, found, profile, reasons, unsure) if column.family is Family.FLOAT else None
     return DraftMeasure(column.name, minimum, found.nulls > 0, scale, "; ".join(reasons))
+
+
+def _is_how_much(column: Column) -> bool:
+    """Whether a column says how much or how many, by name: it never falls below zero."""
+    return is_amount(column.name) or (column.family is Family.INTEGER and is_plural(column.name))
 
 
 def is_count_of(column: Column) -> bool:

@@ -1,14 +1,16 @@
 """The source for a table of which nothing but itself is known: over the table it seems to come from, or over none.
 
 A guess by names is held against the rows: one slice is computed with it and compared, as a plan does. One that meets
-no group of the target is no guess worth writing.
+no group of the target is no guess worth writing. A table that is an aggregate itself agrees with the target whether
+or not both are right: it comes last, and is never said to bear anything out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from reslice.contract import Contract
+from reslice.contract import Contract, Unit
 from reslice.engines import sources
 from reslice.engines.base import Engine
 from reslice.engines.sources import Skeleton
@@ -17,7 +19,7 @@ from reslice.init.draft import Draft, Proposal
 from reslice.layout import counted
 from reslice.ranges import Scope
 from reslice.run import Options, plan
-from reslice.values import Counts, Target
+from reslice.values import Counts, Family, Target
 
 _TRIED = 6
 """So many tables at most are tried, those first whose columns tell most."""
@@ -32,18 +34,33 @@ class Guess:
     unsure: tuple[str, ...]
 
 
-def guess(engine: Engine, target: Target, proposal: Proposal, name: str) -> Guess:
-    """Return the source that computes the newest slice best, or one that says which table is missing."""
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A source that was held against the rows; `aggregate` says why its table seems to be one itself, if it does."""
+
+    skeleton: Skeleton
+    counts: Counts | None
+    aggregate: str
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """What makes it the better guess: tables of facts first, then how many groups agree."""
+        return not self.aggregate, self.counts.unchanged if self.counts is not None else 0
+
+
+def guess(engine: Engine, target: Target, proposal: Proposal, name: str, taken: Mapping[str, str]) -> Guess:
+    """Return the source that computes the newest slice best, or one that says which table is missing.
+
+    `taken` maps the full names of tables that targets fill already to those targets.
+    """
     grain = [column.name for column in proposal.grain]
     measures = [measure.name for measure in proposal.measures]
     slice_of = (proposal.slice.column, proposal.slice.unit)
-    tried: list[tuple[int, Skeleton, Counts | None]] = []
+    tried: list[_Tried] = []
     for skeleton in sources.candidates(target, grain, measures, slice_of, engine.survey.relations())[:_TRIED]:
         found = _compared(engine, proposal, name, target, skeleton) if proposal.newest else None
-        if found is not None and found.unchanged + found.changed:
-            tried.append((found.unchanged, skeleton, found))
-        elif not proposal.newest:
-            tried.append((0, skeleton, None))
+        if (found is not None and found.unchanged + found.changed) or not proposal.newest:
+            tried.append(_Tried(skeleton, found, _aggregate(engine, skeleton, proposal.slice.unit, taken)))
     if not tried:
         missing = sources.placeholder_name(target)
         doubt = (
@@ -51,8 +68,24 @@ def guess(engine: Engine, target: Target, proposal: Proposal, name: str) -> Gues
             " plan stops there until you name the real one"
         )
         return Guess(sources.placeholder(target, grain, measures, proposal.slice.column), None, (doubt,))
-    _, best, counts = max(tried, key=lambda each: each[0])
-    return Guess(best.text, best.table, tuple(_doubts(best, counts, proposal)))
+    best = max(tried, key=lambda each: each.rank)
+    return Guess(best.skeleton.text, best.skeleton.table, tuple(_doubts(best, proposal)))
+
+
+def _aggregate(engine: Engine, skeleton: Skeleton, unit: Unit, taken: Mapping[str, str]) -> str:
+    """Say why the table of a guess seems to be an aggregate itself; empty where it does not."""
+    relation = skeleton.relation
+    if relation.resolved in taken:
+        return f"it is what the target {taken[relation.resolved]} fills"
+    if skeleton.has_counts:
+        return "it has the same measures, counts among them"
+    day = relation.column(skeleton.keys[0])
+    if unit is not Unit.DAY or day.family in (Family.TIMESTAMP, Family.TIMESTAMPTZ):
+        values = engine.survey.profile(relation).columns[day.name].slices
+        if values is None or unit not in values.units:
+            return ""
+    found = engine.survey.count_keys(relation, day.name, [skeleton.keys])
+    return f"it has one row per {', '.join(skeleton.keys)}" if found.rows == found.keys[0] > 1 else ""
 
 
 def _compared(engine: Engine, proposal: Proposal, name: str, target: Target, skeleton: Skeleton) -> Counts | None:
@@ -76,10 +109,14 @@ def _quoted(target: Target) -> str:
     return ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in (target.catalog, target.schema, target.table))
 
 
-def _doubts(best: Skeleton, counts: Counts | None, proposal: Proposal) -> list[str]:
+def _doubts(tried: _Tried, proposal: Proposal) -> list[str]:
     """Say that it is a guess, and how far the rows bear it out."""
+    best, counts = tried.skeleton, tried.counts
     text = f"source: {best.table} is a guess from the names of its columns"
-    if counts is None:
+    if tried.aggregate:
+        told = f"{text}, and seems to be an aggregate itself: {tried.aggregate}"
+        doubts = [f"{told}; that both agree proves nothing, so name the table that both are computed from"]
+    elif counts is None:
         doubts = [f"{text}, and no row bears it out; read every expression"]
     else:
         groups = counts.unchanged + counts.changed + counts.removed
