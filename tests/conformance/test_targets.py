@@ -212,9 +212,8 @@ def test_a_null_that_the_target_forbids_is_rolled_back(orders: Orders) -> None:
     assert orders.versions() == before
 
 
-@pytest.mark.parametrize("method", ["merge", "append_version", "replace_partition"])
-def test_a_method_that_the_engine_cannot_do_is_refused_with_the_reason(orders: Orders, method: str) -> None:
-    orders.declare(method=method)
+def test_a_method_that_the_engine_cannot_do_is_refused_with_the_reason(orders: Orders) -> None:
+    orders.declare(method="replace_partition")
     assert "duckdb: " in found(orders.refuses(D2, "method_unsupported"))
 
 
