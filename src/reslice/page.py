@@ -117,9 +117,9 @@ def _outcome(run: LedgerRun) -> Outcome:
             return Outcome("✕", "refused", "bad", "The rows break the contract, and were not published.", "no")
         case State.FAILED if written:
             found = f"It ended part-way: {slices} published, each whole; the others are as they were."
-            return Outcome("✕", "failed", "bad", found, "yes, in part" if moved else "no")
+            return Outcome("✕", run.ended, "bad", found, "yes, in part" if moved else "no")
         case State.FAILED:
-            return Outcome("✕", "failed", "bad", "It did not get to its end, and published nothing.", "no")
+            return Outcome("✕", run.ended, "bad", "It did not get to its end, and published nothing.", "no")
     if not moved:
         return Outcome("✓", run.state, "good", f"The same rows were written again: {slices}.", "no")
     return Outcome("✓", run.state, "good", f"{slices} of {name} replaced, and read back.", changed)
@@ -129,6 +129,8 @@ def _verified(run: LedgerRun, name: str) -> Outcome:
     if run.state == State.UNCHANGED:
         return Outcome("✓", "verified", "good", f"The source repeats, and {name} holds its rows.", "no")
     words = {State.REQUESTED: "not finished", State.FAILED: "not verified"}
+    if run.ended != run.state:
+        return Outcome("✕", f"verify {run.ended}", "bad", "It did not get to its end.", "no")
     return Outcome("✕", words.get(State(run.state), run.state), "bad", "An answer is no; see the checks.", "no")
 
 

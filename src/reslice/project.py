@@ -36,6 +36,9 @@ LOOK_WAIT = timedelta(seconds=5)
 """How long `history` and `show` wait for a process that holds the database."""
 
 
+_RUNS_NAMED = 5
+
+
 def silent(_step: str) -> None:
     """Follow no step."""
 
@@ -124,8 +127,8 @@ class Project:
     def show(self, reference: str, *, target: str | None = None, wait: timedelta | None = None) -> LedgerRun:
         """Return one run with its slices and groups; RUN is an id, the unique beginning of one, `last` or `last~N`.
 
-        Targets with ledgers of their own have ids of their own: there `target` says which ledger is meant. Raises
-        Misused[run_unknown] when no run or several match.
+        With a `target`, `last` is the last run of that target. Targets with ledgers of their own have ids of their own:
+        there it says which ledger is meant. Raises Misused[run_unknown] when no run or several match.
         """
         schemas = self._schemas(target)
         with self.engine(read_only=True, wait=LOOK_WAIT if wait is None else wait) as engine:
@@ -135,7 +138,7 @@ class Project:
                 newest = self._newest(engine, None, int(back[1] or 0) + 1)[int(back[1] or 0) :]
                 schemas = [self._file.targets[run.target].ledger.schema for run in newest if run.target in self.targets]
                 reference = newest[0].id if newest else reference
-            found = [run for schema in schemas for run in engine.ledger.find_runs(schema, reference)]
+            found = [run for schema in schemas for run in engine.ledger.find_runs(schema, reference, target)]
         if len(found) != 1:
             raise _unknown_run(reference, found)
         return found[0]
@@ -204,7 +207,8 @@ class Project:
 
 def _unknown_run(reference: str, found: Sequence[LedgerRun]) -> Misused:
     """Return the error that says which runs a reference matched, or that it matched none."""
-    matched = ", ".join(f"{run.id} of {run.target}" for run in found)
+    matched = ", ".join(f"{run.id} of {run.target}" for run in found[:_RUNS_NAMED])
+    matched += f" and {len(found) - _RUNS_NAMED} more" if len(found) > _RUNS_NAMED else ""
     words = f"{reference!r} matches {len(found)} runs: {matched}" if found else f"no run matches {reference!r}"
     asked = "a RUN is an id such as r-0042, the unique beginning of one, last, or last~1"
     return misused("run_unknown", f"the run {reference}", asked, words, "reslice history")

@@ -38,7 +38,7 @@ def show_text(run: LedgerRun, *, with_diff: bool = False, place: str = "") -> st
     head = [f"{_state_text(run)} {run.id}: {escaped(run.target)} for {run.range_text}, {_scope_words(run)}"]
     if run.counts is not None:
         head.append(counts_text(run.counts))
-    error = _error_lines(run.state, run.error) if run.error is not None else []
+    error = _error_lines(run.ended, run.error) if run.error is not None else []
     warnings = [f"warning: {escaped(text)}" for text in run.warnings]
     way_on = [f"next: {placed(next_after(run), place)}"]
     slices = _slice_lines(run.slice_rows, with_all=with_diff)
@@ -83,7 +83,7 @@ def _state_text(run: LedgerRun) -> str:
         return "running" if run.alive else "not finished"
     if run.state == State.RESTORED:
         return run.state
-    return f"{run.kind} {run.state}" if run.kind != "run" else run.state
+    return f"{run.kind} {run.ended}" if run.kind != "run" else run.ended
 
 
 def _scope_words(run: LedgerRun) -> str:
@@ -93,9 +93,9 @@ def _scope_words(run: LedgerRun) -> str:
     return f"{ends}, {counted(run.slices, 'slice')}"
 
 
-def _error_lines(state: str, error: Mapping[str, Any]) -> list[str]:
+def _error_lines(ended: str, error: Mapping[str, Any]) -> list[str]:
     """Return the recorded failures in the form that was printed when the run ended."""
-    lines = [f"{state}[{escaped(str(error.get('kind', '')))}]"]
+    lines = [f"{ended}[{escaped(str(error.get('kind', '')))}]"]
     for failure in error.get("failures") or [error]:
         lines += part("asked", [str(failure.get("asked", ""))])
         lines += part("found", [str(each) for each in failure.get("found") or ()])
@@ -121,8 +121,7 @@ def _facts(run: LedgerRun) -> list[str]:
         rows += total_rows(Total(run.rows_before, after), run.totals)
         if run.kind not in (Kind.RESTORE, Kind.PRUNE):
             rows += control_rows(run.controls, bool(run.controls), run.slices)
-    if run.checks:
-        rows.append(("checks", _checks_text(run)))
+    rows += [("" if place else "checks", text) for place, text in enumerate(_check_texts(run))]
     for consent in run.consents:
         where = f" for {', '.join(consent.slices)}" if consent.slices else ""
         rows.append(("consent", f"{consent.guard}{where}"))
@@ -144,11 +143,10 @@ def _facts(run: LedgerRun) -> list[str]:
     return fact_lines([*rows, *((name, text) for name, text in facts if text)])
 
 
-def _checks_text(run: LedgerRun) -> str:
-    broken = [check for check in run.checks if not check.ok]
-    if not broken:
-        return f"all {len(run.checks)} held"
-    return "; ".join(f"{check.name}: {escaped(check.found)}" for check in broken)
+def _check_texts(run: LedgerRun) -> list[str]:
+    """Return a text for each check that did not hold, or one for all that did."""
+    broken = [f"{check.name}: {escaped(check.found)}" for check in run.checks if not check.ok]
+    return broken or ([f"all {len(run.checks)} held"] if run.checks else [])
 
 
 def _fingerprint_text(run: LedgerRun) -> str:
@@ -163,13 +161,18 @@ def _fingerprint_text(run: LedgerRun) -> str:
 
 
 def _slice_lines(slices: Sequence[LedgerSlice], *, with_all: bool) -> list[str]:
-    """Return one line per recorded slice; a single slice is already told by the lines above."""
+    """Return one line per recorded slice, and how many are empty; a single slice is told by the lines above."""
     if len(slices) < 2:
         return []
-    shown = slices if with_all else slices[:_SLICES_SHOWN]
-    rows = [(f"  {each.slice}", each.state, counts_text(_slice_counts(each))) for each in shown]
-    left = len(slices) - len(shown)
-    return [*table(rows), *([f"  … and {left} more slices"] if left else [])]
+    filled = [each for each in slices if each.state != "empty"]
+    shown = filled if with_all else filled[:_SLICES_SHOWN]
+    lines = table([(f"  {each.slice}", each.state, counts_text(_slice_counts(each))) for each in shown])
+    left, empty = len(filled) - len(shown), len(slices) - len(filled)
+    if left:
+        lines.append(f"  … and {left} more slices")
+    if empty:
+        lines.append(f"  {counted(empty, 'slice')} {'is' if empty == 1 else 'are'} empty on both sides")
+    return lines
 
 
 def _slice_counts(each: LedgerSlice) -> Counts:

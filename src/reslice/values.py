@@ -573,6 +573,13 @@ class LedgerRun:
     slice_rows: tuple[LedgerSlice, ...] = ()
     groups: tuple[GroupDiff, ...] = ()
 
+    @property
+    def ended(self) -> str:
+        """How it ended, in a word: the state, and of a failed run whether it was interrupted or got part of the way."""
+        kind = "" if self.error is None else self.error.get("kind")
+        words = {"interrupted": "interrupted", "partly_published": "partly published"}
+        return words.get(str(kind), self.state) if self.state == State.FAILED else self.state
+
 
 @dataclass(frozen=True, slots=True)
 class Version:

@@ -125,8 +125,11 @@ class Ledger(Protocol):
     def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
         """Return the newest runs of the ledger, newest first; none when there is no ledger."""
 
-    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
-        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
+    def find_runs(self, ledger_schema: str, reference: str, target: str | None = None) -> tuple[LedgerRun, ...]:
+        """Return the runs a reference may mean; none when there is no ledger.
+
+        The only one has its slices, groups and statements. `last` is the last run of a `target` that is named.
+        """
 
 
 class Survey(Protocol):

@@ -109,20 +109,34 @@ def runs(
     return _select(session, where, rest, parameters, unread={*absent, "sql"})
 
 
-def find(session: Session, where: str, reference: str, *, absent: Collection[str] = ()) -> list[LedgerRun]:
-    """Return the runs that `reference` may mean: an id, a prefix of ids, `last`, or `last~N`."""
+def find(
+    session: Session, where: str, reference: str, target: str | None = None, *, absent: Collection[str] = ()
+) -> list[LedgerRun]:
+    """Return the runs that `reference` may mean: an id, a prefix of ids, `last`, or `last~N`, of `target` where named.
 
-    def select(rest: str, **parameters: Any) -> list[LedgerRun]:
-        return _select(session, where, rest, parameters, unread=absent)
+    The only one is whole; of several, only what tells them apart is read.
+    """
+
+    def one(rest: str, **parameters: Any) -> list[LedgerRun]:
+        return [whole(session, where, run) for run in _select(session, where, rest, parameters, unread=absent)]
 
     back = re.fullmatch(r"last(?:~(\d{1,9}))?", reference)
     if back:
-        newest = f"SELECT number FROM {where}.runs ORDER BY number DESC LIMIT 1 OFFSET $back"
-        return select(f"WHERE number = ({newest})", back=int(back[1] or 0))
+        of_target, named = ("", {}) if target is None else ("WHERE target = $target", {"target": target})
+        newest = f"SELECT number FROM {where}.runs {of_target} ORDER BY number DESC LIMIT 1 OFFSET $back"
+        return one(f"WHERE number = ({newest})", back=int(back[1] or 0), **named)
     if not reference:  # every id begins with nothing
         return []
-    exact = select("WHERE id = $id", id=reference)
-    return exact or select("WHERE starts_with(id, $id) ORDER BY number LIMIT 5", id=reference)
+    exact = one("WHERE id = $id", id=reference)
+    if exact:
+        return exact
+    unread = {*absent, *_EVIDENCE}
+    matches = _select(session, where, "WHERE starts_with(id, $id) ORDER BY number", {"id": reference}, unread=unread)
+    return one("WHERE id = $id", id=matches[0].id) if len(matches) == 1 else matches
+
+
+_EVIDENCE = frozenset({"sql", "checks", "controls", "consents", "warnings", "error", "totals", "fingerprint_columns"})
+"""Columns of runs that tell what a run found and did, and not which it is."""
 
 
 def whole(session: Session, where: str, run: LedgerRun) -> LedgerRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from reslice import ledger
@@ -31,6 +32,16 @@ def listed(session: DuckDBSession, contract: Contract, target: Target, scope: Sc
         replaced_at = None if replaced is None else datetime.fromisoformat(replaced).replace(tzinfo=UTC)
         found.append(Version(label(moment, cut.unit, cut.timezone), run, int(count), bool(is_current), replaced_at))
     return tuple(found)
+
+
+def deleted_words(old: Sequence[Version], rows: int) -> tuple[str, ...]:
+    """Say what was deleted, as the ledger keeps it of a run that has no diff; nothing when nothing was."""
+    if not old:
+        return ()
+    told = "1 version" if len(old) == 1 else f"{len(old)} versions"
+    many = "1 row" if rows == 1 else f"{rows} rows"
+    were = "was" if len(old) == 1 else "were"
+    return (f"{told} with {many} {were} deleted, from {old[0].slice} to {old[-1].slice}",)
 
 
 def take_turn(session: DuckDBSession, contract: Contract, target: Target) -> int:

@@ -240,7 +240,10 @@ class DuckDBLedger:
                 old = tuple(each for each in listed if each.is_replaced_before(before))
                 rows = old_versions.prune(session, contract, target, scope, before)
                 assert rows == sum(each.rows for each in old), f"{rows} rows were deleted, of {old}"
-                ledger.close(session, where, opened.id, run, State.PUBLISHED, {"publish_order": order})
+                held = sum(each.rows for each in listed)
+                more = {"publish_order": order, "rows_before": held, "rows_after": held - rows}
+                done = replace(run, warnings=(*run.warnings, *old_versions.deleted_words(old, rows)))
+                ledger.close(session, where, opened.id, done, State.PUBLISHED, more)
             if ledger.state_of(session, where, opened.id) is not State.PUBLISHED:
                 raise unknown(contract, scope, opened.id, "its commit was sent, and the ledger does not hold it")
         return old
@@ -286,16 +289,13 @@ class DuckDBLedger:
                 found += map(_seen, ledger.runs(self._session, where, target, limit, absent=absent))
         return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
 
-    def find_runs(self, ledger_schema: str, reference: str) -> tuple[LedgerRun, ...]:
-        """Return the runs a reference may mean, each with its slices and groups; none when there is no ledger."""
+    def find_runs(self, ledger_schema: str, reference: str, target: str | None = None) -> tuple[LedgerRun, ...]:
+        """Return the runs a reference may mean; none when there is no ledger."""
         matches: list[LedgerRun] = []
         with self._session.translated(None, "the ledger"):
             for catalog, absent in self._ledger_catalogs(ledger_schema).items():
                 where = ledger.place(catalog, ledger_schema)
-                matches += [
-                    ledger.whole(self._session, where, _seen(run))
-                    for run in ledger.find(self._session, where, reference, absent=absent)
-                ]
+                matches += map(_seen, ledger.find(self._session, where, reference, target, absent=absent))
         return tuple(matches)
 
 
