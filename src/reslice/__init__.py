@@ -43,12 +43,14 @@ if TYPE_CHECKING:
         Guard,
         LedgerRun,
         Outcome,
+        Pruned,
         Published,
         Request,
         Run,
         SliceDiff,
         Staged,
         Total,
+        Version,
     )
     from reslice.writers import writer_lock
 
@@ -73,6 +75,7 @@ __all__ = [
     "PartlyPublished",
     "PlanFile",
     "Project",
+    "Pruned",
     "Published",
     "Range",
     "Refused",
@@ -86,6 +89,7 @@ __all__ = [
     "Stopped",
     "TargetHandle",
     "Total",
+    "Version",
     "as_json",
     "open",
     "writer_lock",
