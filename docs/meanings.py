@@ -270,7 +270,7 @@ JSON_FIELDS: dict[str, str] = {
     "groups_left_out": "how many more there are",
     "checks": (
         "every check and guard: `name`, `ok`, `found`, `consented`, `stops`. In `doctor`: `target`, `name`, `state` "
-        "(`ok`, `warning`, `wrong`), `found`, `next`"
+        "(`ok`, `advice`, `warning`, `wrong`), `found`, `next`"
     ),
     "engine": "`doctor`: the database's `name` and `version`",
     "controls": "per figure: `name`, `figure`, `expression`, `control`, `target`, `ok`, `slices_differing`",

@@ -6,66 +6,38 @@ warning is for a person to look at. With a probe, what the engine really does is
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
-from reslice.contract import Contract, Method, SqlFile
+from reslice import parameters
+from reslice.contract import Contract, SqlFile, Unit
+from reslice.doctor_table import key_checked, neighbours_checked, rows_checked, versions_checked
 from reslice.engines.base import Engine
 from reslice.engines.controls import column_problem
 from reslice.errors import Failure, Refused, ResliceError
-from reslice.health import LedgerHealth, MovedSlice, RowHealth
+from reslice.findings import NAMED_MAX, Diagnosis, Finding, Health, counted, some
+from reslice.health import LedgerHealth, MovedSlice
 from reslice.ranges import Moment, Range, Scope, is_closed, last_over
 from reslice.stage import column_failures, target_failures
 from reslice.values import Column, Staged, Target
 
-NAMED_MAX = 5
+__all__ = ["Diagnosis", "Finding", "Health", "doctor"]
 
 
-class Health(StrEnum):
-    """How one thing is."""
+def doctor(
+    engine: Engine, contracts: Sequence[Contract], *, every: Sequence[Contract] = (), probe: bool = False
+) -> Diagnosis:
+    """Return what is found in the database and in each target; `probe` also tries what the engine does.
 
-    OK = "ok"
-    WARNING = "warning"
-    WRONG = "wrong"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check: of a target, or of the database (None). `next` is a command, a statement, or words; empty when ok."""
-
-    target: str | None
-    name: str
-    state: Health
-    found: str
-    next: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What doctor found, in order: of the database, then of each target."""
-
-    engine: str
-    version: str
-    checks: tuple[Finding, ...]
-
-    @property
-    def is_well(self) -> bool:
-        """Whether nothing is wrong; there may be warnings."""
-        return not any(check.state is Health.WRONG for check in self.checks)
-
-    def count(self, state: Health) -> int:
-        """Return how many checks ended so."""
-        return sum(check.state is state for check in self.checks)
-
-
-def doctor(engine: Engine, contracts: Sequence[Contract], *, probe: bool = False) -> Diagnosis:
-    """Return what is found in the database and in each target; `probe` also tries what the engine does."""
+    `every` are all targets of the contract file, where these are not: two of one table are in each other's way.
+    """
+    tables = {each.name: engine.survey.find(each.table) for each in every or contracts}
     checks = [*_database(engine)]
     for contract in contracts:
-        checks += _target(engine, contract, probe=probe)
+        checks += _target(engine, contract, tables, probe=probe)
     return Diagnosis(engine.name, engine.version, tuple(checks))
 
 
@@ -90,7 +62,9 @@ def _database(engine: Engine) -> Iterator[Finding]:
         yield Finding(None, "functions", Health.OK, "the database's own give the known fingerprint")
 
 
-def _target(engine: Engine, contract: Contract, *, probe: bool) -> Iterator[Finding]:
+def _target(
+    engine: Engine, contract: Contract, tables: Mapping[str, Target | None], *, probe: bool
+) -> Iterator[Finding]:
     try:
         target = engine.target(contract)
     except Refused as refused:
@@ -98,14 +72,17 @@ def _target(engine: Engine, contract: Contract, *, probe: bool) -> Iterator[Find
         return
     failures = target_failures(engine, contract, target)
     yield from _contract(contract, target, failures)
+    yield _other_targets(contract, target, tables)
     columns = {column.name for column in target.columns}
     kinds = {failure.kind for failure in failures}
     if kinds & {"target_not_table", "target_type"} or not set(contract.columns) <= columns:
         return  # the other questions are about rows that the contract cannot read
     yield from _queries(engine, contract, target)
-    yield from _key(engine, contract, target)
-    yield from _neighbours(engine, contract, target)
-    yield from _rows(contract, engine.health.rows(contract, target))
+    yield from _clock_changes(engine, contract)
+    yield from key_checked(engine, contract, target)
+    yield from neighbours_checked(engine, contract, target)
+    yield from versions_checked(engine, contract, target)
+    yield from rows_checked(contract, engine.health.rows(contract, target))
     health = engine.health.ledger(contract, target)
     yield from _ledger(contract, health)
     if health.exists and not health.is_old and not health.others:
@@ -140,6 +117,55 @@ def _wrong(contract: Contract, name: str, failures: Iterable[Failure]) -> Iterat
         yield Finding(contract.name, name, Health.WRONG, "; ".join(failure.found), failure.next)
 
 
+def _other_targets(contract: Contract, target: Target, tables: Mapping[str, Target | None]) -> Finding:
+    """Say which other targets of the contract file fill the same table."""
+    others = [
+        name
+        for name, table in tables.items()
+        if name != contract.name and table is not None and table.resolved == target.resolved
+    ]
+    if not others:
+        return Finding(contract.name, "other_targets", Health.OK, "none fills this table")
+    words = f"{'' if len(others) == 1 else 'each of '}{some(others)} fills {target.resolved} as well"
+    found = f"{words}: a run of one removes the rows of the other from its slices"
+    return Finding(contract.name, "other_targets", Health.WARNING, found, "take one of these targets out")
+
+
+_CUT_TO_HOURS = re.compile(r"(?i)\bdate_?trunc\s*\(\s*'hours?'\s*,")
+_OF_UTC = re.compile(r"(?i)time\s+zone\s+'utc'|timezone\s*\(\s*'utc'")
+
+
+def _clock_changes(engine: Engine, contract: Contract) -> Iterator[Finding]:
+    """Say whether the source tells apart the two hours that a clock shows alike when it goes back."""
+    if contract.slice.unit is not Unit.HOUR or not _goes_back(contract.slice.timezone, engine.now()):
+        return
+    if all(_OF_UTC.search(each) for each in _cut_to_hours(contract.source.text)):
+        found = f"{contract.source.name} does not cut instants by date_trunc('hour', …)"
+        yield Finding(contract.name, "clock_changes", Health.OK, found)
+        return
+    found = (
+        f"{contract.source.name} cuts hours by date_trunc('hour', …): when clocks go back in {contract.slice.timezone},"
+        f" {engine.name} counts both hours as the later one"
+    )
+    yield Finding(contract.name, "clock_changes", Health.WARNING, found, "cut by time_bucket(INTERVAL 1 HOUR, …)")
+
+
+def _cut_to_hours(source: str) -> Iterator[str]:
+    """Yield what a source cuts to hours by date_trunc, up to the bracket that closes it; comments are no part of it."""
+    text = "".join(token.text for token in parameters.tokens(source) if token.kind != "comment")
+    for found in _CUT_TO_HOURS.finditer(text):
+        depth, end = 1, found.end()
+        while end < len(text) and depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        yield text[found.end() : end]
+
+
+def _goes_back(zone: str, now: datetime) -> bool:
+    """Whether the clocks of a zone change within the year from now."""
+    return len({(now + timedelta(weeks=week)).astimezone(ZoneInfo(zone)).utcoffset() for week in range(53)}) > 1
+
+
 def _queries(engine: Engine, contract: Contract, target: Target) -> Iterator[Finding]:
     """Let the database read every SQL file for the last slice that is over, and compare the columns it would return."""
     last = last_over(engine.now(), contract.slice)
@@ -150,7 +176,8 @@ def _queries(engine: Engine, contract: Contract, target: Target) -> Iterator[Fin
             return engine.health.describe(contract, target, scope, query)
         except ResliceError as error:
             failure = error.failures[0]
-            return Finding(contract.name, name, Health.WRONG, "; ".join(failure.found), failure.next)
+            first = failure.found[0]  # what comes after it points at a place in the SQL, in lines of its own
+            return Finding(contract.name, name, Health.WRONG, first, failure.next)
 
     columns = described("source", contract.source)
     if isinstance(columns, Finding):
@@ -185,87 +212,6 @@ def _listed(columns: Sequence[Column]) -> str:
     return ", ".join(column.name for column in columns)
 
 
-# The table.
-
-_WORTH_OF_A_KEY = (
-    "with one the database refuses a repeated row of any writer, and sees a conflict where one moves to another slice;"
-    " it costs memory, and time per row"
-)
-
-
-def _key(engine: Engine, contract: Contract, target: Target) -> Iterator[Finding]:
-    """Say whether a unique key keeps one row per grain, whoever writes."""
-    grain = {column.name for column in contract.grain}
-    allowed = grain
-    if contract.method is Method.APPEND_VERSION:
-        allowed = grain | {stamp.column for stamp in contract.stamps}
-    keys = [key for key in target.keys if key <= allowed and key & grain]
-    names = ", ".join(column.name for column in contract.grain)
-    if not keys:
-        found = f"none on the grain ({names}); {_WORTH_OF_A_KEY}"
-        yield Finding(contract.name, "unique_key", Health.WARNING, found, engine.health.key_statement(contract, target))
-        return
-    narrow = [key for key in keys if not grain <= key]
-    if narrow:
-        found = (
-            f"({', '.join(sorted(narrow[0]))}) allows fewer rows than the grain ({names}); a run can be refused by it"
-        )
-        yield Finding(contract.name, "unique_key", Health.WARNING, found, "widen the key, or narrow the grain")
-        return
-    nullable = [column.name for column in contract.grain if column.nulls_allowed and column.name not in target.not_null]
-    words = f"on the grain ({names})"
-    if nullable:
-        words += f"; rows whose {' or '.join(nullable)} is NULL are not held apart by it, and are by reslice"
-    yield Finding(contract.name, "unique_key", Health.OK, words)
-
-
-def _neighbours(engine: Engine, contract: Contract, target: Target) -> Iterator[Finding]:
-    pointing = ", ".join(target.referenced_by)
-    if not pointing:
-        yield Finding(contract.name, "foreign_keys", Health.OK, "none points at the table")
-    elif contract.method is Method.REPLACE_SLICE:
-        found = f"those of {pointing} point at the table; a replaced row would break them"
-        yield Finding(contract.name, "foreign_keys", Health.WRONG, found, "method: merge")
-    else:
-        yield Finding(contract.name, "foreign_keys", Health.OK, f"those of {pointing} point at the table")
-    views = engine.health.views(target)
-    words = f"{_some(views)} {'names' if len(views) == 1 else 'name'} the table" if views else "none names the table"
-    yield Finding(contract.name, "views", Health.OK, words)
-
-
-def _rows(contract: Contract, rows: RowHealth) -> Iterator[Finding]:
-    name = shlex.quote(contract.name)
-    if rows.repeated is None:
-        yield Finding(contract.name, "repeated_keys", Health.OK, f"none in {_counted(rows.rows, 'row')}")
-    else:
-        again = rows.repeated
-        keys = "1 key stands" if again.keys == 1 else f"{again.keys} keys stand"
-        found = f"{keys} in {again.rows} rows; e.g. {again.example}"
-        span = again.first if again.first == again.last else f"{again.first}..{again.last}"
-        after = f"reslice plan {name} {shlex.quote(span)}"
-        yield Finding(contract.name, "repeated_keys", Health.WRONG, found, after)
-    nulls = dict(rows.null_keys)
-    if rows.slice_nulls:
-        nulls = {contract.slice.column: rows.slice_nulls} | nulls
-    if nulls:
-        found = ", ".join(f"{column} is NULL in {_counted(count, 'row')}" for column, count in nulls.items())
-        after = "correct these rows: a row without a slice is never replaced" if rows.slice_nulls else (
-            f"correct these rows, or allow it:  grain: [{{column: {next(iter(nulls))}, nulls: allow}}]"
-        )  # fmt: skip
-        yield Finding(contract.name, "null_keys", Health.WRONG, found, after)
-    else:
-        yield Finding(contract.name, "null_keys", Health.OK, "none where the contract forbids them")
-    if rows.off_unit:
-        unit = contract.slice.unit
-        lie = "1 row lies" if rows.off_unit == 1 else f"{rows.off_unit} rows lie"
-        found = f"{lie} off the beginning of a {unit}; e.g. {rows.off_example}"
-        yield Finding(
-            contract.name, "slice_values", Health.WRONG, found, f"correct {contract.slice.column} of these rows"
-        )
-    else:
-        yield Finding(contract.name, "slice_values", Health.OK, f"each is the first moment of a {contract.slice.unit}")
-
-
 # The ledger.
 
 
@@ -280,35 +226,35 @@ def _ledger(contract: Contract, health: LedgerHealth) -> Iterator[Finding]:
     elif not health.exists:
         yield Finding(contract.name, "ledger", Health.OK, f"none yet: the first run makes it in the schema {schema}")
     elif health.missing:
-        found = f"of an older reslice: the next run adds {_some(health.missing)}"
+        found = f"of an older reslice: the next run adds {some(health.missing)}"
         yield Finding(contract.name, "ledger", Health.OK, found)
     else:
-        found = f"in the schema {schema}, up to date; {_counted(health.runs, 'run')} of this table"
+        found = f"in the schema {schema}, up to date; {counted(health.runs, 'run')} of this table"
         yield Finding(contract.name, "ledger", Health.OK, found)
 
 
 def _runs(contract: Contract, health: LedgerHealth) -> Iterator[Finding]:
     gone = [run for run in health.unfinished if not run.is_alive]
     if gone:
-        named = _some([f"{run.id} over {run.range_text}" for run in gone])
+        named = some([f"{run.id} over {run.range_text}" for run in gone])
         found = f"{named} never ended, and its process is gone; the next run closes it"
         yield Finding(contract.name, "abandoned_runs", Health.WARNING, found, f"reslice show {gone[0].id}")
     else:
-        alive = f"none; {_counted(len(health.unfinished), 'run')} at work" if health.unfinished else "none"
+        alive = f"none; {counted(len(health.unfinished), 'run')} at work" if health.unfinished else "none"
         yield Finding(contract.name, "abandoned_runs", Health.OK, alive)
     if health.partly:
         run = health.partly[0]
-        found = f"{run.id} over {run.range_text} published {run.published} of {_counted(run.slices, 'slice')}"
+        found = f"{run.id} over {run.range_text} published {run.published} of {counted(run.slices, 'slice')}"
         found += f", and {len(health.partly) - 1} more did so" if len(health.partly) > 1 else ""
         after = f"reslice run {shlex.quote(contract.name)} {shlex.quote(run.range_text)}"
         yield Finding(contract.name, "part_way_runs", Health.WARNING, found, after)
     else:
         yield Finding(contract.name, "part_way_runs", Health.OK, "none")
     kept = health.kept
-    words = "none" if not kept.rows else f"{_counted(kept.rows, 'row')} of {_counted(kept.runs, 'run')}"
+    words = "none" if not kept.rows else f"{counted(kept.rows, 'row')} of {counted(kept.runs, 'run')}"
     if kept.oldest is not None:
         age = (datetime.now(UTC) - kept.oldest).days
-        words += f", since {kept.oldest:%Y-%m-%d} ({_counted(age, 'day')}; kept for {contract.ledger.keep_days})"
+        words += f", since {kept.oldest:%Y-%m-%d} ({counted(age, 'day')}; kept for {contract.ledger.keep_days})"
     yield Finding(contract.name, "kept_rows", Health.OK, words)
 
 
@@ -319,11 +265,11 @@ def _others(engine: Engine, contract: Contract, moved: Sequence[MovedSlice]) -> 
         each for each in moved if closed is None or is_closed(_moment(each, contract), closed, now, contract.slice)
     ]
     still = len(moved) - len(slices)
-    filling = f"; {_counted(still, 'slice')} that {'is' if still == 1 else 'are'} still filling moved" if still else ""
+    filling = f"; {counted(still, 'slice')} that {'is' if still == 1 else 'are'} still filling moved" if still else ""
     if not slices:
         words = f"no {'closed ' if closed else ''}slice has changed since its last run{filling}"
         return Finding(contract.name, "other_writers", Health.OK, words)
-    named = _some([each.label for each in slices])
+    named = some([each.label for each in slices])
     first = slices[0]
     hold = "holds" if len(slices) == 1 else "hold"
     found = f"{named} no longer {hold} what a run left; {first.label} held {first.left.rows} rows after {first.run_id}"
@@ -346,12 +292,3 @@ def _probes(engine: Engine, contract: Contract, target: Target) -> Iterator[Find
         found = f"{each.does}: {each.found}"
         after = "" if each.holds else f"do not run here: reslice relies on this: {each.relies}"
         yield Finding(contract.name, f"probe_{each.name}", state, found, after)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    return ", ".join(names[:NAMED_MAX]) + more
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -160,9 +160,10 @@ class Project:
         """
         from reslice.doctor import doctor
 
-        contracts = [self.target(target).contract] if target is not None else [*self._file.targets.values()]
+        every = [*self._file.targets.values()]
+        contracts = [self.target(target).contract] if target is not None else every
         with self.engine(read_only=True) as engine:
-            return doctor(engine, contracts, probe=probe)
+            return doctor(engine, contracts, every=every, probe=probe)
 
     def interrupt(self) -> None:
         """Make the call that runs now end as Interrupted, with everything rolled back."""

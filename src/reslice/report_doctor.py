@@ -9,9 +9,11 @@ from reslice.doctor import Diagnosis, Finding, Health
 from reslice.layout import counted, escaped, padded, placed, width
 from reslice.report import sections
 
-_WORDS = {Health.OK: "ok", Health.WARNING: "WARNING", Health.WRONG: "WRONG"}
+_WORDS = {Health.OK: "ok", Health.ADVICE: "advice", Health.WARNING: "WARNING", Health.WRONG: "WRONG"}
 _STATE_WIDTH = max(map(len, _WORDS.values()))
 _WELL = "reslice history"
+_MOST_SERIOUS = ("other_writers", "part_way_runs", "other_targets", "clock_changes", "current_view", "views")
+"""The warnings about figures that may be wrong, those first that surely are; any other comes after these."""
 
 
 def exit_code(diagnosis: Diagnosis) -> int:
@@ -31,9 +33,10 @@ def diagnosis_text(diagnosis: Diagnosis, *, place: str = "") -> str:
 
 def _head(diagnosis: Diagnosis) -> str:
     """Return how many checks ended how, what is wrong first."""
-    wrong, warned, ok = (diagnosis.count(state) for state in (Health.WRONG, Health.WARNING, Health.OK))
+    wrong, warned, advised, ok = (diagnosis.count(state) for state in reversed(Health))
     words = [f"{wrong} wrong"] if wrong else []
     words += [counted(warned, "warning")] if warned else []
+    words += [f"{advised} advice"] if advised else []
     head = "well" if not wrong else "not well"
     return f"{head}: {', '.join([*words, f'{ok} ok'])}; {diagnosis.engine} {diagnosis.version}"
 
@@ -49,12 +52,16 @@ def _lines(diagnosis: Diagnosis, target: str | None, columns: int, place: str) -
 
 
 def next_step(diagnosis: Diagnosis) -> str:
-    """Return what to do first: about what is wrong, then about a warning."""
-    for state in (Health.WRONG, Health.WARNING):
-        for check in diagnosis.checks:
-            if check.state is state and check.next:
-                return escaped(check.next)
-    return _WELL
+    """Return what to do first: about what is wrong, then about the most serious warning; advice may be declined."""
+    troubles = [check for check in diagnosis.checks if check.state in (Health.WRONG, Health.WARNING) and check.next]
+    return escaped(min(troubles, key=_urgency).next) if troubles else _WELL
+
+
+def _urgency(check: Finding) -> tuple[bool, int]:
+    """Return how soon a check has its turn, the first being the least; of equal ones the first found."""
+    is_warning = check.state is Health.WARNING
+    serious = _MOST_SERIOUS.index(check.name) if check.name in _MOST_SERIOUS else len(_MOST_SERIOUS)
+    return is_warning, serious if is_warning else 0
 
 
 def diagnosis_json(diagnosis: Diagnosis, *, place: str = "") -> dict[str, Any]:

@@ -27,8 +27,9 @@ from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, SOURCE, Orders, T
 
 ALL = f"{D1}..{D3}"
 EVERY_CHECK = [
-    "contract", "rights", "source", "controls", "unique_key", "foreign_keys", "views", "repeated_keys", "null_keys",
-    "slice_values", "ledger", "abandoned_runs", "part_way_runs", "kept_rows", "other_writers",
+    "contract", "rights", "other_targets", "source", "controls", "unique_key", "foreign_keys", "views",
+    "repeated_keys", "null_keys", "slice_values", "ledger", "abandoned_runs", "part_way_runs", "kept_rows",
+    "other_writers",
 ]  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def check(target: Target, name: str) -> Finding:
 def troubles(target: Target) -> list[tuple[str, str]]:
     """Return the names and states of all that is not ok, but for the key that no table of this suite has."""
     found = [(each.name, str(each.state)) for each in doctor(target).checks if each.state is not Health.OK]
-    return [each for each in found if each != ("unique_key", "warning")]
+    return [each for each in found if each != ("unique_key", "advice")]
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -63,7 +64,10 @@ def test_a_target_that_was_published_is_well(engine: Database, method: str) -> N
     orders.run(D2)
     found = doctor(orders)
     assert troubles(orders) == [] and found.is_well
-    assert [each.name for each in found.checks] == ["connection", "functions", *EVERY_CHECK]
+    checks = [*EVERY_CHECK]
+    if method == "append_version":
+        checks[checks.index("repeated_keys") : 0] = ["current_view", "old_versions"]
+    assert [each.name for each in found.checks] == ["connection", "functions", *checks]
     assert (found.engine, found.version) == ("duckdb", duckdb.__version__)
     assert duckdb.__version__ in found.checks[0].found
     assert found.checks[2].target == "daily_orders" and found.checks[0].target is None
@@ -88,6 +92,22 @@ def test_every_target_is_looked_at_when_none_is_named(orders: Orders) -> None:
     assert list(dict.fromkeys(each.target for each in found.checks)) == [None, "daily_orders", "gone"]
     (wrong,) = (each for each in found.checks if each.state is Health.WRONG)
     assert (wrong.target, wrong.name) == ("gone", "contract") and "no table gone" in wrong.found
+
+
+@pytest.mark.parametrize("table", ["daily_orders", "main.DAILY_ORDERS", "orders.main.daily_orders"])
+def test_two_targets_of_one_table_are_told(orders: Orders, table: str) -> None:
+    catalog = orders.database.path.stem
+    contract = json.loads(orders.file.read_text())
+    own = contract["targets"]["daily_orders"]
+    contract["targets"] |= {"again": own | {"table": table.replace("orders.main", f"{catalog}.main")}}
+    contract["targets"] |= {"another": own | {"table": "orders_fact"}, "gone": own | {"table": "gone"}}
+    orders.file.write_text(json.dumps(contract))
+    said = check(orders, "other_targets")
+    assert (said.state, said.found) == (
+        Health.WARNING,
+        f"again fills {catalog}.main.daily_orders as well: a run of one removes the rows of the other from its slices",
+    )
+    assert said.next == "take one of these targets out" and doctor(orders).is_well
 
 
 # The contract against the table.
@@ -139,6 +159,13 @@ def test_a_source_that_cannot_be_staged_is_wrong(orders: Orders, source: str, fo
     assert set(troubles(orders)) == {("source", "wrong")}
     assert any(found in each.found for each in doctor(orders).checks if each.name == "source")
     assert len(orders.rows()) == 6
+
+
+def test_an_error_of_the_database_is_one_line(orders: Orders) -> None:
+    orders.source(SOURCE.replace("FROM orders_fact", "FRM orders_fact"))
+    (said,) = (each for each in doctor(orders).checks if each.name == "source")
+    assert said.found.startswith("Parser Error: syntax error at or near ")
+    assert "LINE" not in said.found and "^" not in said.found and ";" not in said.found
 
 
 def test_no_source_is_evaluated(orders: Orders) -> None:
@@ -201,7 +228,11 @@ def test_a_database_that_is_open_for_reading_has_no_rights(orders: Orders) -> No
 def test_the_key_that_is_recommended_can_be_made_and_is_then_seen(orders: Orders) -> None:
     orders.run(ALL)
     advice = check(orders, "unique_key")
-    assert advice.state is Health.WARNING and doctor(orders).is_well
+    assert advice.state is Health.ADVICE and doctor(orders).is_well
+    assert advice.found == (
+        "none on the grain (order_date, channel); with one the database refuses a repeated row of any writer, save"
+        " where order_date or channel is NULL"
+    )
     assert advice.next == 'CREATE UNIQUE INDEX "daily_orders_grain" ON "main"."daily_orders" ("order_date", "channel")'
     orders.database.execute(advice.next)
     assert check(orders, "unique_key").state is Health.OK
@@ -230,14 +261,33 @@ def test_the_key_that_is_recommended_fits_the_method_and_the_names(engine: Datab
     [
         ("PRIMARY KEY (order_date, channel)", "ok", "on the grain (order_date, channel)"),
         ("UNIQUE (order_date)", "warning", "(order_date) allows fewer rows than the grain"),
-        ("UNIQUE (order_date, channel, order_count)", "warning", "none on the grain"),
-        ("UNIQUE (order_count)", "warning", "none on the grain"),
+        ("UNIQUE (order_date, channel, order_count)", "advice", "none on the grain"),
+        ("UNIQUE (order_count)", "advice", "none on the grain"),
     ],
 )
 def test_only_a_key_on_the_grain_keeps_one_row_per_group(orders: Orders, key: str, state: str, found: str) -> None:
     orders.make_target(f"order_date date, channel varchar, order_count bigint, amount_cents bigint, {key}")
     said = check(orders, "unique_key")
     assert (said.state, found in said.found) == (state, True), said
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("order_date date NOT NULL, channel varchar NOT NULL", "refuses a repeated row of any writer"),
+        ("order_date date NOT NULL, channel varchar", "of any writer, save where channel is NULL"),
+    ],
+)
+def test_what_a_key_would_not_do_is_said_beforehand(orders: Orders, columns: str, words: str) -> None:
+    orders.make_target(f"{columns}, order_count bigint, amount_cents bigint")
+    said = check(orders, "unique_key")
+    assert said.state is Health.ADVICE and said.found.endswith(words)
+    orders.database.execute(said.next)
+    orders.database.insert("daily_orders", [(D1, "web", 1, 1)])
+    with pytest.raises(duckdb.ConstraintException):
+        orders.database.insert("daily_orders", [(D1, "web", 2, 2)])
+    if "save" in words:
+        orders.database.insert("daily_orders", [(D1, None, 1, 1), (D1, None, 2, 2)])
 
 
 def test_a_key_does_not_hold_nulls_apart(orders: Orders) -> None:
@@ -269,7 +319,41 @@ def test_views_that_name_the_table_are_named(engine: Database, method: str) -> N
     assert check(orders, "views").found == "none names the table", "the view of current versions is ours"
     engine.execute('CREATE VIEW report AS SELECT channel FROM "DAILY_ORDERS"')
     engine.execute("CREATE VIEW other_daily_orders AS SELECT 1 AS n")
-    assert check(orders, "views").found == "report names the table"
+    said = check(orders, "views")
+    if method == "replace_slice":
+        assert (said.state, said.found, said.next) == (Health.OK, "report names the table", "")
+    else:
+        told = "report names the table itself, which holds every version of a slice, and may count it twice"
+        assert (said.state, said.found) == (Health.WARNING, told)
+        assert said.next == "let report read daily_orders_current"
+        engine.execute("CREATE OR REPLACE VIEW report AS SELECT channel FROM daily_orders_current")
+        assert check(orders, "views").state is Health.OK
+
+
+def test_the_view_of_current_versions_and_what_is_not_current_are_told(engine: Database) -> None:
+    orders = Orders(engine, method="append_version")
+    assert check(orders, "current_view").found == "none yet: the first run makes daily_orders_current"
+    assert check(orders, "old_versions").found == "none: every version is current"
+    orders.run(ALL)
+    orders.correct(4, 1300)
+    orders.run(D2)
+    before = engine.rows("SELECT count(*) FROM daily_orders WHERE order_date = '2024-03-02'")[0][0]
+    now = engine.rows("SELECT count(*) FROM daily_orders_current WHERE order_date = '2024-03-02'")[0][0]
+    assert (before, now) == (4, 2)
+    well = "daily_orders_current is up to date: readers use it, and not the table"
+    assert check(orders, "current_view").found == well
+    assert "1 version with 2 rows that is not current" in check(orders, "old_versions").found
+    for statement, told in (
+        ("COMMENT ON VIEW daily_orders_current IS 'reslice: another'", "is not what this contract and its ledger need"),
+        ("DROP VIEW daily_orders_current", "is gone"),
+    ):
+        engine.execute(statement)
+        said = check(orders, "current_view")
+        assert said.state is Health.WARNING and said.found == f"daily_orders_current {told}; the next run makes it anew"
+        assert said.next == f"reslice run daily_orders {D2}"
+        if "DROP" in statement:
+            orders.run(D3)
+            assert check(orders, "current_view").state is Health.OK
 
 
 # Rows.
@@ -314,6 +398,39 @@ def test_rows_off_the_unit_are_counted(orders: Orders, type_text: str, value: st
     orders.database.insert("daily_orders", [(value, "late", 1, 1)])
     said = check(orders, "slice_values")
     assert (said.state, said.found) == (Health.WRONG, f"1 row lies off the beginning of a day; e.g. {shown}")
+
+
+HOURS = "SELECT {} AS order_hour, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents FROM orders_fact"
+
+
+@pytest.mark.parametrize(
+    ("zone", "hour", "state"),
+    [
+        ("Europe/Amsterdam", "date_trunc('hour', ordered_at)", "warning"),
+        ("Europe/Amsterdam", "DATE_TRUNC ( 'Hour' ,\n (ordered_at))", "warning"),
+        ("Europe/Amsterdam", "time_bucket(INTERVAL 1 HOUR, ordered_at) /* date_trunc('hour', x) */", "ok"),
+        ("Europe/Amsterdam", "date_trunc('hour', (ordered_at AT TIME ZONE 'UTC')) AT TIME ZONE 'UTC'", "ok"),
+        ("Europe/Amsterdam", "date_trunc('hour', ordered_at) AT TIME ZONE 'UTC'", "warning"),
+        ("UTC", "date_trunc('hour', ordered_at)", ""),
+        ("Asia/Kolkata", "date_trunc('hour', ordered_at)", ""),
+    ],
+)
+def test_hours_that_a_clock_shows_twice_are_thought_of(orders: Orders, zone: str, hour: str, state: str) -> None:
+    orders.database.execute("ALTER TABLE orders_fact ADD COLUMN ordered_at TIMESTAMPTZ")
+    orders.make_target("order_hour timestamptz, channel varchar, order_count bigint, amount_cents bigint")
+    orders.source(HOURS.format(hour) + " WHERE ordered_at >= :start_instant AND ordered_at < :end_instant GROUP BY ALL")
+    orders.declare(grain=["order_hour", "channel"], slice={"column": "order_hour", "unit": "hour", "timezone": zone})
+    found = {each.name: each for each in doctor(orders).checks}
+    assert str(found["clock_changes"].state if "clock_changes" in found else "") == state
+    assert found["slice_values"].found == "each is the first moment of an hour"
+    if state == "warning":
+        told = "when clocks go back in Europe/Amsterdam, duckdb counts both hours as the later one"
+        assert told in found["clock_changes"].found
+        with duckdb.connect() as connection:  # what the warning says, asked of the database itself
+            connection.execute("SET TimeZone = 'Europe/Amsterdam'")
+            both = "VALUES (TIMESTAMPTZ '2026-10-25 00:30:00+00'), (TIMESTAMPTZ '2026-10-25 01:30:00+00')"
+            select = f"SELECT timezone('UTC', date_trunc('hour', t))::VARCHAR FROM ({both}) AS v (t)"
+            assert connection.execute(select).fetchall() == [("2026-10-25 01:00:00",)] * 2
 
 
 def test_macros_that_replace_functions_are_named(orders: Orders) -> None:
@@ -465,12 +582,13 @@ def test_the_exit_code_is_the_answer(orders: Orders, capsys: pytest.CaptureFixtu
         return code, said.out + said.err
 
     code, said = run()
-    assert code == 0 and said.startswith("well: 1 warning, ")
-    assert said.splitlines()[-1].startswith("next: CREATE UNIQUE INDEX ")
+    assert code == 0 and said.startswith("well: 1 advice, ")
+    assert said.splitlines()[-1] == f"next: reslice --config {orders.file} history"
+    assert "advice" in said and "CREATE UNIQUE INDEX" in said
     with duckdb.connect(str(orders.database.path)) as connection:
         connection.execute("INSERT INTO daily_orders SELECT * FROM daily_orders WHERE order_date = '2024-03-02'")
     code, said = run("daily_orders")
-    assert code == 1 and said.startswith("not well: 1 wrong, 1 warning, ")
+    assert code == 1 and said.startswith("not well: 1 wrong, 1 advice, ")
     assert f"\nnext: reslice --config {orders.file} plan daily_orders {D2}\n" in said
     code, said = run("--json")
     value = json.loads(said)
@@ -485,6 +603,25 @@ def test_the_exit_code_is_the_answer(orders: Orders, capsys: pytest.CaptureFixtu
     code, said = run("--json")
     value = json.loads(said)
     assert (code, value["schema"], value["checks"], value["error"]["kind"]) == (2, "reslice/doctor/1", [], "connection")
+
+
+def test_next_is_about_the_most_serious_finding(orders: Orders, capsys: pytest.CaptureFixture[str]) -> None:
+    def next_step() -> str:
+        orders.database.let_go()
+        cli.main(["--config", str(orders.file), "doctor"])
+        return capsys.readouterr().out.splitlines()[-1].removeprefix(f"next: reslice --config {orders.file} ")
+
+    orders.run(ALL)
+    orders.database.execute("UPDATE reslice.runs SET state = 'requested', process = 'gone', finished_at = NULL")
+    assert next_step() == "show r-0001"
+    orders.run(ALL)
+    orders.database.execute(
+        "UPDATE reslice.runs SET state = 'requested', process = 'gone', finished_at = NULL WHERE id = 'r-0001'"
+    )
+    orders.database.execute("UPDATE daily_orders SET amount_cents = 1 WHERE order_date = '2024-03-02'")
+    assert next_step() == f"status daily_orders {D2}"
+    orders.database.insert("daily_orders", [(D1, "web", 9, 9)])
+    assert next_step() == f"plan daily_orders {D1}"
 
 
 def test_a_database_that_another_process_holds_is_exit_4(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,8 +224,8 @@ def test_a_dialect_is_found_where_none_is_said(folder: Path) -> None:
 def test_a_job_that_no_dialect_reads_whole_asks_for_its_dialect(folder: Path) -> None:
     found = drafted(
         folder,
-        "SELECT FROM WHERE (;\nINSERT INTO daily_orders SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS"
-        " amount_cents FROM orders_fact WHERE order_date = '{{ ds }}' GROUP BY 1, 2",
+        "SELECT FROM WHERE (;\nINSERT INTO daily_orders SELECT order_date, channel, count(*) AS order_count,"
+        " sum(amount_cents) AS amount_cents FROM orders_fact WHERE order_date = '{{ ds }}' GROUP BY 1, 2",
     )
     assert "dialect: no dialect reads all of job.sql; name the one it is in:  --dialect NAME" in said(found)
 

@@ -9,7 +9,7 @@ from reslice.report_doctor import diagnosis_json, diagnosis_text
 from reslice.report_json import dumped
 from tests.golden.test_golden import agree
 
-OK, WARNING, WRONG = Health.OK, Health.WARNING, Health.WRONG
+OK, ADVICE, WARNING, WRONG = Health
 INDEX = 'CREATE UNIQUE INDEX "daily_orders_grain" ON "main"."daily_orders" ("order_date", "channel")'
 
 DATABASE = (
@@ -30,7 +30,7 @@ ILL = Diagnosis(
     "2.0.1",
     (
         *DATABASE,
-        Finding("daily_orders", "unique_key", WARNING, "none on the grain (order_date, channel)", INDEX),
+        Finding("daily_orders", "unique_key", ADVICE, "none on the grain (order_date, channel)", INDEX),
         Finding(
             "daily_orders",
             "repeated_keys",
@@ -38,6 +38,7 @@ ILL = Diagnosis(
             "1 key stands in 2 rows; e.g. (2026-01-02, we\nb) 2 times",
             "reslice plan daily_orders 2026-01-02",
         ),
+        Finding("daily_orders", "abandoned_runs", WARNING, "r-0001 never ended", "reslice show r-0001"),
         Finding(
             "東京", "contract", WRONG, "the database has no table 東京", "create the table, or correct the contract"
         ),

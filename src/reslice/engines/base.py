@@ -169,6 +169,9 @@ class Health(Protocol):
     def views(self, target: Target) -> tuple[str, ...]:
         """Name the views that seem to read the target."""
 
+    def current_view(self, contract: Contract, target: Target) -> bool | None:
+        """Whether the view of the current versions is as the contract needs it; None when it is not there."""
+
     def rows(self, contract: Contract, target: Target) -> RowHealth:
         """Look at the rows of a target whose columns are those of the contract."""
 

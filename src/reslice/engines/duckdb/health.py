@@ -22,6 +22,7 @@ from reslice.engines.duckdb.records import DuckDBLedger
 from reslice.engines.duckdb.refusals import other_ledgers
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import spelled
+from reslice.engines.duckdb.view import is_up_to_date
 from reslice.engines.sql import quote
 from reslice.errors import ResliceError
 from reslice.fingerprint import columns_of
@@ -118,6 +119,11 @@ class DuckDBHealth:
             for name, text in rows
             if word.search(_body(text)) and name.lower() != own.lower()
         )
+
+    def current_view(self, contract: Contract, target: Target) -> bool | None:
+        """Whether the view of the current versions is as the contract needs it; None when it is not there."""
+        with self._session.translated(contract, "the view of the current versions"):
+            return is_up_to_date(self._session, contract, target)
 
     # --- rows -------------------------------------------------------------------------------------------------------
 

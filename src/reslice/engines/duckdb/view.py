@@ -86,6 +86,12 @@ def _comment(session: Session, contract: Contract, target: Target) -> str | None
     return rows[0][0] if rows else None
 
 
+def is_up_to_date(session: Session, contract: Contract, target: Target) -> bool | None:
+    """Whether the view that others read is the one a contract needs; None when it is not there."""
+    comment = _comment(session, contract, target)
+    return None if comment is None else comment == versions.view(session.dialect, contract, target).comment
+
+
 def make_view(session: Session, contract: Contract, target: Target) -> None:
     """Make the view that others read, or bring it up to date; the caller commits.
 
