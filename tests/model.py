@@ -475,7 +475,7 @@ class _Restoring(_Running):
         return self._read_back(diff, diff.differing)
 
     def _replace(self, diff: Diff, days: list[date]) -> None:
-        """A version is pointed at where it stands: one that was changed after it was staged is not what was asked for."""
+        """A version is pointed at where it stands: one that was changed after it was staged is not what was wanted."""
         there = [row for day in days for row in self.model.replaced(self.record.restores, day)]
         if fingerprint(there) != fingerprint([row for day in days for row in diff.staged[day]]):
             raise Refusal("not_as_staged", State.REFUSED)

@@ -73,9 +73,7 @@ def column_problem(staged: Staged, query: Reconciliation) -> Problem | None:
     wanted = [slice_name, *(match.figure for match in query.match)]
     missing = [name for name in wanted if name not in found]
     if missing:
-        return Problem(
-            "control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}"
-        )
+        return Problem("control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}")
     scales = sql.scales(staged.contract)
     for match in query.match:
         family = found[match.figure].family
