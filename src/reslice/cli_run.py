@@ -209,15 +209,12 @@ def wait_time(text: str | None) -> timedelta | None:
     """Read a time as the contract file writes it."""
     if text is None:
         return None
-    from pydantic import TypeAdapter, ValidationError
-
-    from reslice.contract_values import WaitTime
+    from reslice.given import read_wait
 
     try:
-        found: timedelta = TypeAdapter(WaitTime).validate_python(text)
-    except ValidationError as error:
-        raise click.UsageError(f"--wait: {error.errors()[0]['msg']}") from error
-    return found
+        return read_wait(text)
+    except ValueError as error:
+        raise click.UsageError(f"--wait: {error}") from error
 
 
 def answer(session: Session, found: Run, given: dict[str, Any]) -> int:

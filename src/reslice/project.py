@@ -14,11 +14,11 @@ import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslice import contract_file
+from reslice import contract_file, given
 from reslice.attempt import OnStep
 from reslice.engines import ENGINES
 from reslice.errors import SAME_AGAIN, Failure, Misused
@@ -97,24 +97,25 @@ class Project:
         *,
         approve: str | PlanFile | None = None,
         again: str | None = None,
-        wait: timedelta | None = None,
+        wait: timedelta | str | None = None,
         **options: Any,
     ) -> Run:
         """Run the target that a recorded run or a plan file names; options as `TargetHandle.run`."""
         reference = approve if approve is not None else again
         if reference is None:
-            raise misused("usage", "run", "a target, --approve or --again", "none is given", "reslice run --help")
+            found = "neither approve nor again is given"
+            raise misused("usage", "run", "approve or again", found, "reslice run --help")
         name = self.show(reference, wait=wait).target if isinstance(reference, str) else reference.target
         return self.target(name).run(approve=approve, again=again, wait=wait, **options)
 
     def restore(
-        self, run: str, range: str | Range | None = None, *, wait: timedelta | None = None, **options: Any
+        self, run: str, range: str | date | Range | None = None, *, wait: timedelta | str | None = None, **options: Any
     ) -> Run:
         """Put back what a run replaced, of its slices in `range`; options as `TargetHandle.restore`."""
         undone = self.show(run, wait=wait)  # named by its id from here on: `last` is another run a moment later
         return self.target(undone.target).restore(undone.id, range, wait=wait, **options)
 
-    def plan_restore(self, run: str, range: str | Range | None = None, *, on_step: OnStep | None = None) -> Run:
+    def plan_restore(self, run: str, range: str | date | Range | None = None, *, on_step: OnStep | None = None) -> Run:
         """Return what a restore would change; nothing is written. What would refuse it is raised."""
         undone = self.show(run)
         return self.target(undone.target).plan_restore(undone.id, range, on_step=on_step)
@@ -124,14 +125,14 @@ class Project:
         with self.engine(read_only=True) as engine:
             return self._newest(engine, target, limit)
 
-    def show(self, reference: str, *, target: str | None = None, wait: timedelta | None = None) -> LedgerRun:
+    def show(self, reference: str, *, target: str | None = None, wait: timedelta | str | None = None) -> LedgerRun:
         """Return one run with its slices and groups; RUN is an id, the unique beginning of one, `last` or `last~N`.
 
         With a `target`, `last` is the last run of that target. Targets with ledgers of their own have ids of their own:
         there it says which ledger is meant. Raises Misused[run_unknown] when no run or several match.
         """
-        schemas = self._schemas(target)
-        with self.engine(read_only=True, wait=LOOK_WAIT if wait is None else wait) as engine:
+        schemas, longest = self._schemas(target), given.wait(wait)
+        with self.engine(read_only=True, wait=LOOK_WAIT if longest is None else longest) as engine:
             reference = sayable(reference)
             back = re.fullmatch(r"last(?:~(\d{1,9}))?", reference)
             if back and len(schemas) > 1:

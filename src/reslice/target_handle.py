@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from reslice import consents, ranges
+from reslice import consents, given, ranges
 from reslice.attempt import OnOpened, OnStep, tell_nobody
 from reslice.commands import command
 from reslice.contract import Contract
@@ -34,9 +34,9 @@ class TargetHandle:
 
     def plan(
         self,
-        range: str | Range | None = None,
+        range: str | date | Range | None = None,
         *,
-        interval: tuple[str, str] | None = None,
+        interval: tuple[str | date, str | date] | None = None,
         again: str | None = None,
         with_affected: bool = False,
         rewrite: bool = False,
@@ -58,17 +58,17 @@ class TargetHandle:
 
     def run(
         self,
-        range: str | Range | None = None,
+        range: str | date | Range | None = None,
         *,
-        interval: tuple[str, str] | None = None,
+        interval: tuple[str | date, str | date] | None = None,
         again: str | None = None,
         approve: str | PlanFile | None = None,
-        allow: Sequence[str] = (),
+        allow: str | Sequence[str] = (),
         reason: str = "",
         rewrite: bool = False,
         per_slice: bool = False,
         with_affected: bool = False,
-        wait: timedelta | None = None,
+        wait: timedelta | str | None = None,
         on_step: OnStep | None = None,
         on_opened: OnOpened | None = None,
     ) -> Run:
@@ -80,9 +80,10 @@ class TargetHandle:
         """
         from reslice.run import run
 
+        wait = given.wait(wait)
         approval, approved_range = self._approval(approve, wait)
         scope = self._scope("run", range, interval, again, approved_range, wait=wait)
-        allowed = consents.read(allow, reason, self.contract, scope)
+        allowed = consents.read(given.guards(allow), reason, self.contract, scope)
         contract = self.contract
         if wait is not None:
             contract = replace(contract, timeouts=replace(contract.timeouts, wait=wait))
@@ -120,9 +121,9 @@ class TargetHandle:
 
     def status(
         self,
-        range: str | Range | None = None,
+        range: str | date | Range | None = None,
         *,
-        interval: tuple[str, str] | None = None,
+        interval: tuple[str | date, str | date] | None = None,
         again: str | None = None,
         since: str | datetime | None = None,
         on_step: OnStep | None = None,
@@ -143,10 +144,10 @@ class TargetHandle:
     def restore(
         self,
         run: str,
-        range: str | Range | None = None,
+        range: str | date | Range | None = None,
         *,
         reason: str = "",
-        wait: timedelta | None = None,
+        wait: timedelta | str | None = None,
         on_step: OnStep | None = None,
         on_opened: OnOpened | None = None,
     ) -> Run:
@@ -158,6 +159,7 @@ class TargetHandle:
         """
         from reslice.restore import restore
 
+        wait = given.wait(wait)
         undone, scope = self._undone(run, range, wait)
         contract = self.contract
         if wait is not None:
@@ -169,7 +171,7 @@ class TargetHandle:
 
         return self._followed(work, wait, on_step, on_opened)
 
-    def plan_restore(self, run: str, range: str | Range | None = None, *, on_step: OnStep | None = None) -> Run:
+    def plan_restore(self, run: str, range: str | date | Range | None = None, *, on_step: OnStep | None = None) -> Run:
         """Return what a restore would change; nothing is written. What would refuse it is raised."""
         from reslice.restore import plan_restore
 
@@ -177,7 +179,7 @@ class TargetHandle:
         with self._engine(None, on_step, read_only=True) as engine:
             return plan_restore(engine, self.contract, scope, undone, on_step or silent)
 
-    def versions(self, range: str | Range | None = None) -> tuple[Version, ...]:
+    def versions(self, range: str | date | Range | None = None) -> tuple[Version, ...]:
         """Return the versions that append_version has kept in the table, by slice and then by age."""
         from reslice.old_versions import versions
 
@@ -185,16 +187,17 @@ class TargetHandle:
         with self._engine(None, None, read_only=True) as engine:
             return versions(engine, self.contract, scope)
 
-    def old_versions(self, range: str | Range | None = None, *, older_than: timedelta) -> tuple[Version, ...]:
+    def old_versions(self, range: str | date | Range | None = None, *, older_than: timedelta) -> tuple[Version, ...]:
         """Return the versions that are not current and were replaced more than `older_than` ago."""
         from reslice.old_versions import old_versions
 
+        older_than = given.older_than(older_than)
         scope = None if range is None else self._scope("versions", range, None, None)
         with self._engine(None, None, read_only=True) as engine:
             return old_versions(engine, self.contract, scope, older_than)
 
     def prune_versions(
-        self, range: str | Range | None = None, *, older_than: timedelta, on_opened: OnOpened | None = None
+        self, range: str | date | Range | None = None, *, older_than: timedelta, on_opened: OnOpened | None = None
     ) -> Pruned:
         """Delete the versions that are not current and were replaced more than `older_than` ago, in one commit.
 
@@ -210,7 +213,7 @@ class TargetHandle:
         with self._engine(None, None, read_only=False) as engine:
             return prune(engine, request, older_than, on_opened or tell_nobody)
 
-    def _undone(self, run: str, range: str | Range | None, wait: timedelta | None) -> tuple[LedgerRun, Scope]:
+    def _undone(self, run: str, range: str | date | Range | None, wait: timedelta | None) -> tuple[LedgerRun, Scope]:
         """Return a run to undo, and its slices that are wanted."""
         from reslice.restore import scope_of
 
@@ -249,9 +252,9 @@ class TargetHandle:
 
     def verify(
         self,
-        range: str | Range | None = None,
+        range: str | date | Range | None = None,
         *,
-        interval: tuple[str, str] | None = None,
+        interval: tuple[str | date, str | date] | None = None,
         again: str | None = None,
         record: bool = False,
         on_step: OnStep | None = None,
@@ -273,25 +276,24 @@ class TargetHandle:
     def _scope(
         self,
         verb: str,
-        range: str | Range | None,
-        interval: tuple[str, str] | None,
+        range: str | date | Range | None,
+        interval: tuple[str | date, str | date] | None,
         again: str | None,
         approved: str | None = None,
         *,
         wait: timedelta | None = None,
     ) -> Scope:
         """Return the slices that exactly one of RANGE, interval, a recorded run or an approval names."""
-        given = [each for each in (range, interval, again, approved) if each is not None]
-        if len(given) != 1:
-            asked = "exactly one of RANGE, --interval, --again and --approve"
-            found = f"{len(given)} are given" if given else "none is given"
-            raise misused("usage", self.contract.name, asked, found, f"reslice {verb} --help")
-        if isinstance(range, Range):
-            return Scope.of(range)
+        wanted, ends = given.slices(range), given.interval(interval)
+        said = {"range": wanted, "interval": ends, "again": again} | ({"approve": approved} if verb == "run" else {})
+        if len([each for each in said.values() if each is not None]) != 1:
+            raise given.which_slices(verb, self.contract.name, **said)
+        if isinstance(wanted, Range):
+            return Scope.of(wanted)
         try:
-            if interval is not None:
-                return Scope.of(ranges.parse_interval(*interval, self.contract.slice))
-            text = range or approved or (self._recorded(again, wait).range_text if again is not None else "")
+            if ends is not None:
+                return Scope.of(ranges.parse_interval(*ends, self.contract.slice))
+            text = wanted or approved or (self._recorded(again, wait).range_text if again is not None else "")
             return Scope.parse(text, self.contract.slice)
         except ResliceError as error:
             error.failures = tuple(self._with_command(verb, failure) for failure in error.failures)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from reslice import given
 from reslice.errors import Failure, Misused
 
 WAIT = timedelta(seconds=30)
@@ -18,7 +19,7 @@ LOCKS = {"duckdb": "reslice.engines.duckdb.writers"}
 
 
 @contextmanager
-def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: timedelta = WAIT) -> Iterator[Any]:
+def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: timedelta | str = WAIT) -> Iterator[Any]:
     """Let a live writer and the publishes of `table` take turns: inside, a transaction is open beside no publish.
 
         with reslice.writer_lock(connection, "daily_orders"):
@@ -28,8 +29,9 @@ def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: t
     raises; that it was committed is looked up. A run that compared the slice before refuses (`base_moved`) and leaves
     the rows as the writer has; a publish under way is waited for. So nothing is lost, doubled, or slips in.
 
-    `schema` is the contract's `ledger: {schema: …}`. A fence, and a ledger, that are missing are made first, in a
-    transaction of their own. One table per block; a thread needs a connection, or `connection.cursor()`, of its own.
+    `schema` is the contract's `ledger: {schema: …}`; `wait` is a timedelta, or text such as `10m`. A fence, and a
+    ledger, that are missing are made first, in a transaction of their own. One table per block; a thread needs a
+    connection, or `connection.cursor()`, of its own.
 
     Raises Misused[usage] when the connection has a transaction open already, or the block ended the one it was given;
     Refused[target_missing, target_not_table, target_rights, ledger_foreign]; Retryable[database_busy] when the turn did
@@ -41,5 +43,6 @@ def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: t
         found = f"{type(connection).__module__}.{type(connection).__name__} is no connection that reslice knows"
         failure = Failure("connection", "an open DuckDB connection", (found,), "pass duckdb.connect(…)")
         raise Misused(table, [failure], unchanged="nothing was read or written")
-    with importlib.import_module(LOCKS[package]).hold(connection, table, schema=schema, wait=wait):
+    longest = WAIT if wait is WAIT else given.wait(wait)
+    with importlib.import_module(LOCKS[package]).hold(connection, table, schema=schema, wait=longest):
         yield connection

@@ -50,7 +50,7 @@ LAYERS = [
         "report_init",
         "init",
     ],
-    ["run", "restore", "doctor", "status", "old_versions", "verify", "consents", "lineage", "lineage_events"],
+    ["run", "restore", "doctor", "status", "old_versions", "verify", "consents", "given", "lineage", "lineage_events"],
     ["doctor_table"],
     ["attempt"],
     ["publish", "approve", "compare", "check", "stage"],

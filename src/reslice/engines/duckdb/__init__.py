@@ -20,6 +20,8 @@ from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
 __all__ = ["KEY_VIOLATION", "DuckDB", "adopt", "connect", "create"]
 
 WAIT_STEP_SECONDS = 0.05
+OWN_WAIT_SECONDS = 5.0
+"""How long a connection of this very process is waited for: that of another thread may go, that of the caller not."""
 
 
 def create(path: Path) -> None:
@@ -45,12 +47,13 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
         failure = Failure("target_rights", _asked(connection), missing, "run as a user who may write")
         raise Refused(connection.shown, [failure], unchanged="nothing was read or written")
     hide(path, connection.shown)
-    deadline = time.monotonic() + wait.total_seconds()
+    began, longest = time.monotonic(), wait.total_seconds()
     while True:
         try:
             return DuckDB(duckdb.connect(str(path), read_only=read_only), shown=connection.shown, path=path)
         except duckdb.Error as error:
-            if not _is_held(error) or time.monotonic() >= deadline:
+            most = min(longest, OWN_WAIT_SECONDS) if _is_held_here(error) else longest
+            if not _is_held(error) or time.monotonic() - began >= most:
                 raise _not_opened(connection, error) from error
             on_wait(_held_words(error))
         time.sleep(WAIT_STEP_SECONDS)
@@ -61,13 +64,18 @@ def _asked(connection: Connection) -> str:
 
 
 def _is_held(error: duckdb.Error) -> bool:
-    return "lock on file" in str(error) or "different configuration" in str(error)
+    return "lock on file" in str(error) or _is_held_here(error)
+
+
+def _is_held_here(error: duckdb.Error) -> bool:
+    """Whether this process has the file open, to write where it is to be read or the other way round."""
+    return "different configuration" in str(error)
 
 
 def _held_words(error: duckdb.Error) -> str:
     """Say who has the file open."""
-    if "different configuration" in str(error):
-        return "this process has the file open in another mode; pass that connection to reslice.open"
+    if _is_held_here(error):
+        return "this process has the file open itself, in another mode"
     holder = re.search(r"held in (.+?) \(PID (\d+)\)", str(error))
     return f"process {holder[2]} ({holder[1]}) has the file open" if holder else "another process has the file open"
 
@@ -81,7 +89,8 @@ def _not_opened(connection: Connection, error: duckdb.Error) -> ResliceError:
     found = _held_words(error) if _is_held(error) else text
     kind = "database_busy" if _is_held(error) else "database_unavailable"
     asked = f"{_asked(connection)}; DuckDB lets one process write, or several read"
-    failure = Failure(kind, asked, (found,), SAME_AGAIN)
+    after = "pass that connection: reslice.open(path, connection=…)" if _is_held_here(error) else SAME_AGAIN
+    failure = Failure(kind, asked, (found,), after)
     return Retryable(connection.shown, [failure], unchanged="nothing was read or written")
 
 

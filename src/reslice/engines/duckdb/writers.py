@@ -236,7 +236,7 @@ def _not_the_ledger(fence: _Fence, schema: str, foreign: tuple[str, ...], others
 def _not_our_turn(fence: _Fence, wait: timedelta) -> Retryable:
     asked = f"the turn of {fence.table} within {wait.total_seconds():g}s"
     found = "a publish of this table, or another writer that holds its lock, is under way"
-    failure = Failure("database_busy", asked, (found,), "try again, or wait longer: wait=timedelta(minutes=10)")
+    failure = Failure("database_busy", asked, (found,), 'try again, or wait longer: wait="10m"')
     return Retryable(fence.table, [failure], unchanged="nothing was written")
 
 
