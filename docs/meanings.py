@@ -226,9 +226,15 @@ EXIT_CODES: dict[int, tuple[str, str, str]] = {
     ),
     2: ("Not understood: usage, contract, SQL file, a RANGE that does not parse.", "untouched", "do not retry"),
     3: ("Refused by a check, or stopped by a guard.", "untouched", "do not retry: a person decides"),
-    4: ("Nothing changed, and trying again may help: database down or busy, conflict.", "untouched", "retry"),
+    4: (
+        "Nothing changed, and trying again may help: database down or busy, conflict. Also of a command that only "
+        "looks, when its answer cannot be written.",
+        "untouched",
+        "retry",
+    ),
     5: ("The outcome is not known, or not as staged.", "look first", "do not retry"),
     6: ("`--per-slice` ended part-way.", "the slices named are published whole", "run again"),
+    129: ("SIGHUP: the terminal has gone. Rolled back.", "untouched", "run again when you like"),
     130: ("Ctrl-C. Rolled back.", "untouched", "run again when you like"),
     143: ("SIGTERM. Rolled back.", "untouched", "run again when you like"),
 }

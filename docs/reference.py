@@ -204,7 +204,7 @@ def classes_table() -> str:
 
 def exit_codes_table() -> str:
     """Return every exit code."""
-    agreed(EXIT_CODES, {0, 1, 143, *(error.exit_code for error in error_classes())}, "exit codes")
+    agreed(EXIT_CODES, {0, 1, 129, 143, *(error.exit_code for error in error_classes())}, "exit codes")
     rows = [(f"`{code}`", *words) for code, words in EXIT_CODES.items()]
     return markdown(("exit", "meaning", "target", "scheduler"), rows)
 

@@ -128,7 +128,7 @@ STATES = {Outcome.REFUSED: State.REFUSED, Outcome.STOPPED: State.STOPPED}
 def with_run(error: ResliceError, run: Run, began: float) -> ResliceError:
     """Return the error with the run it ended, as far as that got."""
     if isinstance(error, Interrupted):
-        error.about = f"{run.target} for {run.scope.text}"
+        error.about = f"{run.target} for {run.scope.text}, {run.scope.words}"
     if error.run is None:
         outcome = OUTCOMES.get(type(error), Outcome.FAILED)
         error.run = replace(run, outcome=outcome, error=error)

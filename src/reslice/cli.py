@@ -28,6 +28,7 @@ from reslice.cli_session import Session
 from reslice.cli_status import status
 from reslice.cli_versions import versions
 from reslice.errors import Failure, Interrupted, Misused, ResliceError
+from reslice.stopping import SIGNALS, heard
 
 
 @click.group(
@@ -98,9 +99,6 @@ def _here() -> str:
         return "."
 
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
 def _listen(session: Session) -> None:
     """Let signals end this program until its work is over; from then on the exit code tells of the target."""
 
@@ -114,7 +112,7 @@ def _listen(session: Session) -> None:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    for number in SIGNALS:
+    for number in heard():
         signal.signal(number, note)
 
 
@@ -131,7 +129,7 @@ def _dispatch(given: list[str], session: Session) -> int:
     """Run the command; what is foreseen to go wrong becomes four parts and an exit code."""
     try:
         found: Any = root.main(given, prog_name="reslice", standalone_mode=False, obj=session)
-        code = found if isinstance(found, int) else 0
+        code = session.ended(found if isinstance(found, int) else 0)
         session.finish(code)
         return code
     except ResliceError as error:

@@ -64,6 +64,15 @@ def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> N
     formatter.write_paragraph()
 
 
+def confirmed(question: str) -> bool:
+    """Whether a person says yes; one who leaves instead, with Ctrl-C, leaves a line that is ended."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        raise
+
+
 def json_option(function: Function) -> Function:
     """Add --json."""
     return click.option("--json", "is_json", is_flag=True, help="Answer with one JSON value on stdout.")(function)

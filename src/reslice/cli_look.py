@@ -53,7 +53,7 @@ def show(session: Session, run: str, with_diff: bool, with_sql: bool, report: Pa
     check_page(report)
     found = session.open().show(run)
     if report is not None:
-        write_page(report, found, place=session.place)
+        write_page(session, report, found)
     if is_json:
         from reslice.report_json import show_json
 

@@ -28,9 +28,16 @@ def page_option(function: Function) -> Function:
 
 def check_page(path: Path | None) -> None:
     """Refuse, before anything else is done, a FILE that no page can be written to."""
+    refuse_dash("--report", path)
     found = "" if path is None else page_file.trouble(path)
     if found:
         raise click.UsageError(f"--report: {found}.")
+
+
+def refuse_dash(option: str, path: Path | None) -> None:
+    """Refuse `-`: the answer is what goes to stdout."""
+    if path is not None and str(path) == "-":
+        raise click.UsageError(f"{option}: - is no file; the answer itself goes to stdout.")
 
 
 def with_page(session: Session, project: Project, path: Path | None, work: Callable[[], Run]) -> Run:
@@ -46,12 +53,13 @@ def with_page(session: Session, project: Project, path: Path | None, work: Calla
     return found
 
 
-def write_page(path: Path, run: LedgerRun, *, place: str) -> None:
+def write_page(session: Session, path: Path, run: LedgerRun) -> None:
     """Write the page of a run that was asked for; Misused when that is not possible."""
     from reslice.page import page_html
 
     try:
-        page_file.write(path, page_html(run, place=place))
+        page_file.write(path, page_html(run, place=session.place))
+        session.note(f"wrote {path}")
     except OSError as error:
         failure = Failure("usage", "a page that can be written", (f"{path}: {_said(error)}",), "reslice show --help")
         raise Misused(f"page of {run.id}", [failure], unchanged="the file is as it was") from error
@@ -67,6 +75,7 @@ def _write_or_warn(session: Session, project: Project, path: Path, run: Run | No
 
         recorded = project.show(run.id, target=run.target)
         page_file.write(path, page_html(recorded, place=session.place))
+        session.note(f"wrote {path}")
     except Exception as error:  # The run is over: a page, whatever is wrong with it, says nothing else about it.
         session.warn(f"{path} was not written: {_said(error)}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reslice.cli_commands import Command, json_option
+from reslice.cli_commands import Command, confirmed, json_option
 from reslice.cli_page import check_page, page_option, with_page
 from reslice.cli_run import answer, wait_time
 from reslice.cli_session import Session
@@ -52,7 +52,7 @@ def restore(session: Session, /, **given: Any) -> int:
         planned = session.work(project, lambda on_step: project.plan_restore(**named, on_step=on_step), is_last=False)
         named["run"] = planned.restores  # what was shown is what is done: `last` may be another run by then
         if planned.diff is not None and planned.diff.differing:
-            _ask(session, planned, given)
+            _ask(session, planned, given, project.target(planned.target).contract.table)
     options = {"reason": given["reason"], "wait": wait_time(given["wait"]), "on_opened": session.learn}
     found = with_page(
         session,
@@ -63,14 +63,14 @@ def restore(session: Session, /, **given: Any) -> int:
     return answer(session, found, given)
 
 
-def _ask(session: Session, planned: Run, given: dict[str, Any]) -> None:
+def _ask(session: Session, planned: Run, given: dict[str, Any], table: str) -> None:
     """Show what would be put back, and go on only when a person says yes; Stopped[unconfirmed] otherwise."""
     from reslice.next_command import next_command
     from reslice.report import run_text
 
     if not given["is_json"] and session.log is None and sys.stdin.isatty() and sys.stderr.isatty():
         click.echo(fitted(run_text(planned, place=session.place), sys.stderr.encoding), err=True)
-        if click.confirm("\nPut these rows back?", err=True):
+        if confirmed("\nPut these rows back?"):
             return
         found: tuple[str, ...] = ("no was answered",)
     else:
@@ -78,7 +78,7 @@ def _ask(session: Session, planned: Run, given: dict[str, Any]) -> None:
     asked = "a person who has looked and says yes"
     failure = Failure("unconfirmed", asked, found, f"reslice show {planned.restores} --diff")
     about = f"{planned.target}, restore {planned.restores}"
-    stopped = Stopped(about, [failure], unchanged=f"{planned.target} is as it was; nothing was written")
+    stopped = Stopped(about, [failure], unchanged=f"{table} is as it was; nothing was written")
     stopped.consent, stopped.run = next_command(planned), planned
     raise stopped
 

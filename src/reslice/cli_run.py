@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reslice.cli_commands import Command, affected_option, json_option, scope_options
-from reslice.cli_page import check_page, page_option, with_page
+from reslice.cli_page import check_page, page_option, refuse_dash, with_page
 from reslice.cli_session import Session
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def plan(session: Session, /, **given: Any) -> int:
     """
     begin(session, "plan", given)
     _check_scope(given)
+    refuse_dash("--out", given["out"])
     project = session.open()
     target = target_of(project, given)
     scope, options = scope_of(given), {name: given[name] for name in ("with_affected", "rewrite")}
@@ -57,6 +58,7 @@ def plan(session: Session, /, **given: Any) -> int:
         from reslice import plan_file
 
         plan_file.write(given["out"], plan_file.of(found, target.contract))
+        session.note(f"wrote {given['out']}")
     return answer(session, found, given)
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reslice.cli_log import Log
-from reslice.errors import SAME_AGAIN, Interrupted, ResliceError, Stopped
+from reslice.errors import SAME_AGAIN, Interrupted, ResliceError, Retryable, Stopped
 from reslice.layout import escaped, fitted, placed
 
 if TYPE_CHECKING:
     from reslice.project import Project
     from reslice.values import Run
+
+
+_LOOKS = frozenset({"plan", "verify", "status", "history", "show", "doctor"})
+"""Commands that are there for their answer alone: the target is as it was, whatever becomes of them."""
 
 
 @dataclass
@@ -37,6 +40,7 @@ class Session:
     is_over: bool = False
     log: Log | None = None
     found: Run | None = None
+    is_undelivered: bool = False
 
     def begin(self, command: str, *, is_json: bool, target: str | None = None, range: str | None = None) -> None:
         """Take note of which command it is, how it answers, and what it was asked for."""
@@ -101,6 +105,7 @@ class Session:
         """Print a result to stdout. Where that is not possible, the command ends as it would have, and says so."""
         trouble = emit(text, sys.stdout)
         if trouble:
+            self.is_undelivered = True
             self.warn(f"the answer could not be written: {trouble}")
 
     def say_json(self, value: dict[str, Any]) -> None:
@@ -137,6 +142,10 @@ class Session:
         self.code, self.found = code, run
         if self.log is not None:
             self.tell(run)
+
+    def ended(self, code: int) -> int:
+        """Return the exit code of a command that ended with `code`; one that only looks fails without its answer."""
+        return Retryable.exit_code if self.is_undelivered and self.command in _LOOKS else code
 
     def finish(self, code: int) -> None:
         """Write the last line of the log of a command that ended without an error."""
@@ -192,9 +201,9 @@ class Session:
         return f"{advice}, then  {self.typed}"
 
     def _exit_code(self, error: ResliceError) -> int:
-        """Return the error's exit code; a command that SIGTERM ended says so."""
-        if isinstance(error, Interrupted) and self.signal_number == signal.SIGTERM:
-            return 128 + signal.SIGTERM
+        """Return the error's exit code; a command that a signal ended says which."""
+        if isinstance(error, Interrupted) and self.signal_number:
+            return 128 + self.signal_number
         return error.exit_code
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reslice.cli_commands import Command, json_option
+from reslice.cli_commands import Command, confirmed, json_option
 from reslice.cli_session import Session
 from reslice.errors import Failure, Stopped
 from reslice.layout import counted
@@ -82,7 +82,7 @@ def _ask(session: Session, old: tuple[Version, ...], given: dict[str, Any]) -> N
     many = f"{counted(len(old), 'version')} with {counted(rows, 'row')}"
     told = f"{many} would be deleted, from {old[0].slice} to {old[-1].slice}"
     can_ask = not given["is_json"] and session.log is None and sys.stdin.isatty() and sys.stderr.isatty()
-    if can_ask and click.confirm(f"{told}. Delete them?", err=True):
+    if can_ask and confirmed(f"{told}. Delete them?"):
         return
     found = f"{told}; " + ("no was answered" if can_ask else "there is no terminal to ask on, and no --yes")
     look = " ".join(["reslice versions", *(shlex.quote(given[name]) for name in ("target", "range") if given[name])])

@@ -118,7 +118,7 @@ class PartlyPublished(ResliceError):
 
 
 class Interrupted(ResliceError):
-    """The user or the system asked to stop; the transaction was rolled back. Exit 130 (Ctrl-C) or 143 (SIGTERM)."""
+    """It was asked to stop; the transaction was rolled back. Exit 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP)."""
 
     word = "interrupted"
     exit_code = 130
@@ -205,7 +205,7 @@ KINDS: dict[str, Kind] = {
     ),
     "not_read_back": Kind(OutcomeUnknown, "committed, and the committed slices could not be read again"),
     "internal": Kind(OutcomeUnknown, "a bug in reslice: what became of the target is not known until it is looked at"),
-    # part-way (6), interrupted (130, 143)
+    # part-way (6), interrupted (129, 130, 143)
     "partly_published": Kind(PartlyPublished, "some slices are published, each whole; the rest are as they were"),
     "interrupted": Kind(Interrupted, "the run was asked to stop and rolled back"),
 }

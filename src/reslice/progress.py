@@ -1,8 +1,8 @@
 """Work in a second thread, while this one listens for signals and tells a terminal how far the work is.
 
-Ctrl-C and SIGTERM ask the work to stop, once; it rolls back and ends by itself, and is always waited for. A second
-Ctrl-C changes nothing. Without a terminal nothing is told but that it waits, and for whom. With a log every step is a
-line of it, and a terminal shows nothing else.
+Ctrl-C, SIGTERM and SIGHUP ask the work to stop, once; it rolls back and ends by itself, and is always waited for. A
+second Ctrl-C changes nothing. Without a terminal nothing is told but that it waits, and for whom. With a log every step
+is a line of it, and a terminal shows nothing else.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+
+from reslice.stopping import heard
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -59,8 +61,9 @@ class Worker:
             if step != self.step:
                 self.log.write("waiting" if is_waiting else "step", step)
         elif is_news and self.stream is not None and not self.stream.isatty():
-            self.stream.write(f"{step}\n")
-            self.stream.flush()
+            with suppress(OSError):  # nobody is there any more to be told
+                self.stream.write(f"{step}\n")
+                self.stream.flush()
         self.step = step
 
     def call(self, work: Callable[[], Value]) -> Value:
@@ -92,7 +95,7 @@ class Worker:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        """Note SIGINT and SIGTERM instead of being ended by them; only a main thread can."""
+        """Note the signals that ask to stop instead of being ended by them; only a main thread can."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -100,7 +103,7 @@ class Worker:
         def note(number: int, frame: FrameType | None) -> None:
             self.signal_number = self.signal_number or number
 
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, note) for number in heard()}
         try:
             yield
         finally:
@@ -128,10 +131,13 @@ class _Line:
             return
         from rich.text import Text
 
-        if self._live is None:
-            self._live = self._open()
-        if self._live is not None:
-            self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+        try:
+            if self._live is None:
+                self._live = self._open()
+            if self._live is not None:
+                self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+        except OSError:  # the terminal has gone
+            self._is_terminal = False
 
     def _open(self) -> Live | None:
         from rich.console import Console
@@ -148,7 +154,8 @@ class _Line:
     def close(self) -> None:
         """Take the line away."""
         if self._live is not None:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
 
 
 @contextmanager

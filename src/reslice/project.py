@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from reslice import contract_file, given
 from reslice.attempt import OnStep
 from reslice.engines import ENGINES
-from reslice.errors import SAME_AGAIN, Failure, Misused
+from reslice.errors import SAME_AGAIN, Failure, Interrupted, Misused
 from reslice.ranges import Range
 from reslice.values import LedgerRun, Run
 
@@ -193,6 +193,10 @@ class Project:
             engine.interrupt()
         try:
             yield engine
+        except Interrupted as error:
+            if read_only:
+                error.unchanged = "nothing was written"
+            raise
         finally:
             self._engine = None
             self._is_interrupted = False
@@ -201,10 +205,8 @@ class Project:
     def _on_wait(self, on_step: OnStep, found: str) -> None:
         on_step(f"waiting: {found}")
         if self._is_interrupted:
-            from reslice.errors import Interrupted
-
             failure = Failure("interrupted", "to stop", ("it was waiting for the database",), SAME_AGAIN)
-            raise Interrupted("interrupted", [failure], unchanged=UNTOUCHED)
+            raise Interrupted(self._file.connection.shown, [failure], unchanged=UNTOUCHED)
 
 
 def _unknown_run(reference: str, found: Sequence[LedgerRun]) -> Misused:

@@ -14,7 +14,7 @@ from reslice import consents, given, ranges
 from reslice.attempt import OnOpened, OnStep, tell_nobody
 from reslice.commands import command
 from reslice.contract import Contract
-from reslice.errors import Failure, Misused, Refused, ResliceError
+from reslice.errors import Failure, Interrupted, Misused, Refused, ResliceError
 from reslice.project import Project, actor, misused, sayable, silent
 from reslice.ranges import Range, Scope
 from reslice.run import Approval, Options
@@ -47,7 +47,7 @@ class TargetHandle:
 
         scope = self._scope("plan", range, interval, again)
         options = Options(rewrite=rewrite, with_affected=with_affected)
-        with self._engine(None, on_step, read_only=True) as engine:
+        with self._engine(None, on_step, scope, read_only=True) as engine:
             return plan(engine, self.contract, scope, options, on_step or silent)
 
     def plan_file(self, plan: Run) -> PlanFile:
@@ -95,11 +95,12 @@ class TargetHandle:
         def work(engine: Engine, told: OnOpened) -> Run:
             return run(engine, request, options, on_step or silent, told)
 
-        return self._followed(work, wait, on_step, on_opened)
+        return self._followed(work, scope, wait, on_step, on_opened)
 
     def _followed(
         self,
         work: Callable[[Engine, OnOpened], Run],
+        scope: Scope,
         wait: timedelta | None,
         on_step: OnStep | None,
         on_opened: OnOpened | None,
@@ -108,7 +109,7 @@ class TargetHandle:
         from reslice import lineage
 
         def told_work(told: lineage.Told) -> Run:
-            with self._engine(wait, on_step, read_only=False) as engine:
+            with self._engine(wait, on_step, scope, read_only=False) as engine:
 
                 def opened(known: Run) -> None:
                     told(known, lambda: engine.ledger.find_runs(self.contract.ledger.schema, str(known.id)))
@@ -138,7 +139,7 @@ class TargetHandle:
         is_whole = range is None and interval is None and again is None
         scope = None if is_whole else self._scope("status", range, interval, again)
         instant = self._instant(since)
-        with self._engine(None, on_step, read_only=True) as engine:
+        with self._engine(None, on_step, scope, read_only=True) as engine:
             return status(engine, self.contract, scope, instant, on_step or silent)
 
     def restore(
@@ -169,14 +170,14 @@ class TargetHandle:
         def work(engine: Engine, told: OnOpened) -> Run:
             return restore(engine, request, undone, on_step or silent, told)
 
-        return self._followed(work, wait, on_step, on_opened)
+        return self._followed(work, scope, wait, on_step, on_opened)
 
     def plan_restore(self, run: str, range: str | date | Range | None = None, *, on_step: OnStep | None = None) -> Run:
         """Return what a restore would change; nothing is written. What would refuse it is raised."""
         from reslice.restore import plan_restore
 
         undone, scope = self._undone(run, range, None)
-        with self._engine(None, on_step, read_only=True) as engine:
+        with self._engine(None, on_step, scope, read_only=True) as engine:
             return plan_restore(engine, self.contract, scope, undone, on_step or silent)
 
     def versions(self, range: str | date | Range | None = None) -> tuple[Version, ...]:
@@ -184,7 +185,7 @@ class TargetHandle:
         from reslice.old_versions import versions
 
         scope = None if range is None else self._scope("versions", range, None, None)
-        with self._engine(None, None, read_only=True) as engine:
+        with self._engine(None, None, scope, read_only=True) as engine:
             return versions(engine, self.contract, scope)
 
     def old_versions(self, range: str | date | Range | None = None, *, older_than: timedelta) -> tuple[Version, ...]:
@@ -193,7 +194,7 @@ class TargetHandle:
 
         older_than = given.older_than(older_than)
         scope = None if range is None else self._scope("versions", range, None, None)
-        with self._engine(None, None, read_only=True) as engine:
+        with self._engine(None, None, scope, read_only=True) as engine:
             return old_versions(engine, self.contract, scope, older_than)
 
     def prune_versions(
@@ -210,7 +211,7 @@ class TargetHandle:
         if not old:
             return Pruned(())
         request = Request(self.contract, scope_of(self.contract, old), Kind.PRUNE, actor=actor())
-        with self._engine(None, None, read_only=False) as engine:
+        with self._engine(None, None, request.scope, read_only=False) as engine:
             return prune(engine, request, older_than, on_opened or tell_nobody)
 
     def _undone(self, run: str, range: str | date | Range | None, wait: timedelta | None) -> tuple[LedgerRun, Scope]:
@@ -264,14 +265,23 @@ class TargetHandle:
 
         scope = self._scope("verify", range, interval, again)
         request = Request(self.contract, scope, Kind.VERIFY, actor=actor()) if record else None
-        with self._engine(None, on_step, read_only=not record) as engine:
+        with self._engine(None, on_step, scope, read_only=not record) as engine:
             return verify(engine, self.contract, scope, on_step or silent, request=request)
 
     @contextmanager
-    def _engine(self, wait: timedelta | None, on_step: OnStep | None, *, read_only: bool) -> Iterator[Engine]:
+    def _engine(
+        self, wait: timedelta | None, on_step: OnStep | None, scope: Scope | None, *, read_only: bool
+    ) -> Iterator[Engine]:
+        """Open the database; a call that is interrupted before anything is known of its run says what it was for."""
         waited = self.contract.timeouts.wait if wait is None else wait
-        with self.project.engine(read_only=read_only, wait=waited, on_step=on_step or silent) as engine:
-            yield engine
+        try:
+            with self.project.engine(read_only=read_only, wait=waited, on_step=on_step or silent) as engine:
+                yield engine
+        except Interrupted as error:
+            if error.run is None:
+                about = self.contract.name
+                error.about = about if scope is None else f"{about} for {scope.text}, {scope.words}"
+            raise
 
     def _scope(
         self,

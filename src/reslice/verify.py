@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from reslice.attempt import STATES, with_run
 from reslice.check import check, failed_checks
 from reslice.compare import compare, warnings
 from reslice.contract import Contract
@@ -47,12 +48,11 @@ def verify(engine: Engine, contract: Contract, scope: Scope, on_step: OnStep, *,
     try:
         done = _verified(engine, contract, target, run, on_step)
     except ResliceError as error:
-        outcome = Outcome.REFUSED if isinstance(error, Refused) else Outcome.FAILED
-        failed = failed_checks(error)
-        error.run = replace(run, outcome=outcome, error=error, checks=failed, seconds=time.monotonic() - began)
-        if opened is not None:
-            state = State.REFUSED if outcome is Outcome.REFUSED else State.FAILED
-            engine.ledger.close_run(None, contract, target, opened, error.run, state)
+        checks = failed_checks(error) if isinstance(error, Refused) else ()
+        failed = with_run(error, replace(run, checks=checks), began)
+        if opened is not None and failed.run is not None:
+            state = STATES.get(failed.run.outcome, State.FAILED)
+            engine.ledger.close_run(None, contract, target, opened, failed.run, state)
         raise
     done = replace(done, seconds=time.monotonic() - began)
     if opened is not None:

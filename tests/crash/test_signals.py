@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM to the command line, while the source runs and at any time: its exit code tells the truth."""
+"""Signals that ask the command line to stop, while the source runs and at any time: its exit code tells the truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.model import Call
 COMMAND = [sys.executable, "-c", "import sys; from reslice.cli import main; sys.exit(main())"]
 SEED = 20240302
 SLOW = "\n  AND (SELECT sum(a.range * b.range) FROM range(3000000) AS a, range(3000000) AS b) IS NOT NULL"
-EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,10 @@ def test_while_a_slow_source_runs(corrected: Scenario, tmp_path: Path, number: s
     output, errors = process.communicate(timeout=30)
 
     assert (process.returncode, output) == (EXITS[number], "")
-    assert errors.startswith("interrupted[interrupted]: ")
+    whole = CALLS["whole"]
+    about = f"{whole.target} for {whole.first}..{whole.last}, both days included, "
+    assert errors.startswith(f"interrupted[interrupted]: {about}")
+    assert "unchanged:  the transaction was rolled back" in errors
     with project.connect(scenario.folder, read_only=True) as connection:
         assert Counter(project.rows_of(connection)) == Counter(scenario.model.rows)
         *_, run = project.runs_of(connection)
@@ -73,7 +76,7 @@ def wait_for_the_request(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("count", [8, pytest.param(120, marks=pytest.mark.slow)])
 def test_at_any_time(corrected: Scenario, tmp_path: Path, count: int) -> None:
-    """Whatever it ends with, 0 is published, 130 and 143 are untouched, and 6 is some slices, each whole."""
+    """Whatever it ends with, 0 is published, 129, 130 and 143 are untouched, and 6 is some slices, each whole."""
     chance = random.Random(f"{SEED} {count}")
     began = time.monotonic()
     start(corrected.copied(tmp_path / "undisturbed"), CALLS["per slice"]).communicate(timeout=30)

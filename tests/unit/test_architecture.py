@@ -25,6 +25,7 @@ LAYERS = [
         "cli_versions",
         "cli_run",
         "cli_session",
+        "stopping",
         "progress",
         "retail",
         "cli_log",

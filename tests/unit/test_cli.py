@@ -257,6 +257,7 @@ def test_a_plan_shows_the_stop_and_the_consent_that_works(reslice: Reslice, shop
 def test_a_plan_file_is_run_once_and_then_unchanged(reslice: Reslice, shop: Path) -> None:
     answer = reslice("plan", "daily_orders", DAYS, "--out", "review.json")
     assert (answer.code, answer.next) == (0, f"reslice -C {shop} run review.json")
+    assert answer.err == "note: wrote review.json\n"
     assert reslice("run", "review.json").code == 0
     assert rows(shop) == AFTER
     again = reslice("run", "review.json", "--json")
@@ -267,6 +268,13 @@ def test_a_plan_file_by_any_name_is_known_by_what_it_says(reslice: Reslice, shop
     reslice("plan", "daily_orders", DAYS, "--out", "reviewed")
     assert reslice("run", "reviewed").code == 0
     assert rows(shop) == AFTER
+
+
+def test_out_is_a_file(reslice: Reslice, shop: Path) -> None:
+    answer = reslice("plan", "daily_orders", DAYS, "--out", "-")
+    assert answer.code == 2
+    assert "--out: - is no file; the answer itself goes to stdout." in answer.err
+    assert not (shop / "-").exists()
 
 
 def test_out_overwrites_no_other_file(reslice: Reslice, shop: Path) -> None:
@@ -345,6 +353,34 @@ def test_an_answer_that_cannot_be_written_is_said(shop: Path) -> None:
     assert done.returncode == 0
     assert done.stderr == b"warning: the answer could not be written: No space left on device\n"
     assert rows(shop) == AFTER
+
+
+LOOKS = [
+    ["plan", "daily_orders", DAYS],
+    ["plan", "daily_orders", DAYS, "--json"],
+    ["status", "daily_orders"],
+    ["verify", "daily_orders", DAYS],
+    ["history"],
+    ["doctor"],
+]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", LOOKS)
+def test_a_command_that_only_looks_has_failed_when_its_answer_is_lost(shop: Path, arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = run_process(shop, *arguments, stdout=full)
+    assert done.returncode == 4
+    assert done.stderr == b"warning: the answer could not be written: No space left on device\n"
+    assert rows(shop) == BEFORE
+
+
+def test_a_reader_that_goes_away_has_seen_what_it_wanted(shop: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = run_process(shop, "plan", "daily_orders", DAYS, stdout=writer)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_closed_streams_are_no_trouble(shop: Path) -> None:

@@ -338,9 +338,9 @@ def test_an_answer_that_cannot_be_written_is_a_line(shop: Path) -> None:
         command = [sys.executable, "-c", RUN, "--log-format", "json", "-C", str(shop), "history"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     warning, finished = lines_of(done.stderr.decode())
-    assert (done.returncode, warning["level"]) == (0, "warning")
+    assert (done.returncode, warning["level"]) == (4, "warning")
     assert warning["message"] == "the answer could not be written: No space left on device"
-    assert (finished["event"], finished["exit_code"]) == ("finished", 0)
+    assert (finished["event"], finished["exit_code"]) == ("finished", 4)
 
 
 def test_lines_of_two_threads_stay_whole(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_to_stop_at_the_question_writes_nothing(shop: Path, keys: bytes, code: i
     assert (ended, out) == (code, "") and rows(shop) == AFTER and len(ids(shop)) == 1
     assert "Traceback" not in shown
     assert code < 0 or "no table is half written" in shown
+    assert code < 0 or re.search(r"\[y/N\]: (\^C)?\r\ninterrupted\[interrupted\]: ", shown), "a line of its own"
 
 
 def test_something_else_than_yes_or_no_is_asked_again(shop: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 from tests.unit.shop import BEFORE, DAYS, RUN, make_shop, rows
 
@@ -75,7 +76,7 @@ def read_to_the_end(reader: int) -> str:
         seen += part
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_rolls_back_and_says_so(slow_shop: Path, number: signal.Signals, code: int) -> None:
     with on_a_terminal(slow_shop, "run", "daily_orders", DAYS) as (process, reader):
         read_until(reader, "staging")
@@ -89,6 +90,74 @@ def test_a_signal_rolls_back_and_says_so(slow_shop: Path, number: signal.Signals
     assert "unchanged:" in said
     assert "Traceback" not in said
     assert rows(slow_shop) == BEFORE
+
+
+def test_a_terminal_that_goes_away_rolls_back(slow_shop: Path) -> None:
+    """As when a connection to the machine drops: SIGHUP, and nobody to tell."""
+    child, reader = pty.fork()
+    if child == 0:  # the session's leader, whose terminal closes
+        os.execv(sys.executable, [sys.executable, "-c", RUN, "-C", str(slow_shop), "run", "daily_orders", DAYS])
+    read_until(reader, "staging")
+    os.close(reader)
+    assert ended(child) == 129
+    assert rows(slow_shop) == BEFORE
+    with duckdb.connect(str(slow_shop / "shop.duckdb"), read_only=True) as connection:
+        found = connection.execute("SELECT state, error ->> 'kind' FROM reslice.runs").fetchall()
+    assert found == [("failed", "interrupted")]
+
+
+def ended(child: int) -> int:
+    """Return the exit code of a child, which ends in time."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise AssertionError("it did not end")
+
+
+def test_under_nohup_the_work_goes_on(slow_shop: Path) -> None:
+    deaf = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {RUN}"
+    command = [sys.executable, "-c", deaf, "-C", str(slow_shop), "plan", "daily_orders", DAYS]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, err.splitlines()[0]) == (
+        143,
+        f"interrupted[interrupted]: daily_orders for {DAYS}, both days included, 2 slices",
+    )
+
+
+@pytest.mark.parametrize("command", ["plan", "status", "verify"])
+def test_a_command_that_writes_nothing_says_so_when_it_is_stopped(slow_shop: Path, command: str) -> None:
+    words = [sys.executable, "-c", RUN, "-C", str(slow_shop), command, "daily_orders", DAYS]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 130
+    lines = err.splitlines()
+    assert lines[0] == f"interrupted[interrupted]: daily_orders for {DAYS}, both days included, 2 slices"
+    assert lines[3] == "  unchanged:  nothing was written"
+
+
+def test_a_run_that_waits_for_the_file_says_what_it_was_for(tmp_path: Path) -> None:
+    shop = make_shop(tmp_path / "shop")
+    with duckdb.connect(str(shop / "shop.duckdb")):
+        words = [sys.executable, "-c", RUN, "-C", str(shop), "run", "daily_orders", DAYS]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    found = f"interrupted[interrupted]: daily_orders for {DAYS}, both days included, 2 slices"
+    assert (process.returncode, err.splitlines()[1]) == (130, found)
 
 
 def test_a_signal_without_a_terminal_says_no_more_than_the_error(slow_shop: Path) -> None:

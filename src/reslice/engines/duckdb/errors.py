@@ -16,10 +16,10 @@ def misused(about: str, failure: Failure) -> Misused:
     return Misused(about, [failure], unchanged="nothing was read or written")
 
 
-def interrupted() -> Interrupted:
+def interrupted(about: str) -> Interrupted:
     """Return the error for a statement that was cancelled, or was not started any more."""
     failure = Failure("interrupted", "to stop", ("the statement that ran was cancelled",), SAME_AGAIN)
-    return Interrupted("interrupted", [failure], unchanged="the transaction was rolled back")
+    return Interrupted(about, [failure], unchanged="the transaction was rolled back")
 
 
 def is_signalled(error: RuntimeError) -> bool:

@@ -388,7 +388,7 @@ def _observed(probe: Probe, contract: Contract, column: Column) -> Observation:
     except RuntimeError as error:
         if not is_signalled(error):
             raise
-        raise interrupted() from error
+        raise interrupted("doctor --probe") from error
     finally:
         bench.close()
     return Observation(probe.name, probe.does, probe.relies, found, not probe.expected or found in probe.expected)

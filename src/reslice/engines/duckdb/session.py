@@ -45,12 +45,12 @@ class DuckDBSession:
             return self._connection.execute(statement, dict(parameters) if parameters else None).fetchall()
         except duckdb.InterruptException as error:
             if self._interrupted.is_set() or timer is None:
-                raise interrupted() from error
+                raise interrupted(self.shown) from error
             raise duckdb.OperationalError(f"no answer within timeouts.statement, {self._timeout}") from error
         except RuntimeError as error:
             if not is_signalled(error):
                 raise
-            raise interrupted() from error
+            raise interrupted(self.shown) from error
         finally:
             if timer is not None:
                 timer.cancel()
@@ -101,7 +101,7 @@ class DuckDBSession:
     def stop_if_asked(self) -> None:
         """Raise Interrupted when `interrupt` was called."""
         if self._interrupted.is_set() and not self._is_ending:
-            raise interrupted()
+            raise interrupted(self.shown)
 
     @contextmanager
     def ending(self) -> Iterator[None]:
