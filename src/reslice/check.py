@@ -63,8 +63,10 @@ def _rule(contract: Contract, problem: Problem) -> tuple[str, str, str]:
     rules: dict[str, Callable[[], tuple[str, str, str]]] = {
         "lossy_value": lambda: (
             f"every value of {column} fits the type of the target",
-            "values would change",
-            f"cast {column} in {source}, or widen the column of the target",
+            "values are NaN or infinite" if problem.is_not_finite else "values would change",
+            f"filter NaN and infinity out in {source}, or replace them"
+            if problem.is_not_finite
+            else f"cast {column} in {source}, or widen the column of the target",
         ),
         "slice_null": lambda: (f"every row has a {column}", "rows have none and belong to no slice", fix),
         "outside_range": lambda: (
@@ -111,7 +113,7 @@ def _failure(contract: Contract, staged: Staged, problem: Problem) -> Failure:
         return Failure(problem.kind, asked, (problem.example,), after)
     singular = (
         words.replace("rows have", "row has").replace("rows lie", "row lies").replace("values would", "value would")
-    )
+    ).replace("values are", "value is")
     counted = f"{problem.count} {singular if problem.count == 1 else words}"
     return Failure(problem.kind, asked, (f"{counted}; e.g. {problem.example}",), after)
 

@@ -244,6 +244,8 @@ class Problem:
     column: str | None
     count: int
     example: str
+    is_not_finite: bool = False
+    """Whether the values are NaN or infinite, which no cast puts right."""
 
 
 @dataclass(frozen=True, slots=True)

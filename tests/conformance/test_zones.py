@@ -321,3 +321,29 @@ def test_duckdb_itself_reads_session_days_by_session_zone() -> None:
             connection.execute(f"SET TimeZone = '{zone}'")
             days.add(str(connection.execute("SELECT CAST(TIMESTAMPTZ '2024-03-02 03:30:00+00' AS DATE)").fetchone()))
     assert len(days) == 2
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Amsterdam", NEW_YORK])
+def test_an_example_of_a_refusal_tells_instants_as_a_diff_does(engine: Database, zone: str) -> None:
+    """In UTC, whatever the contract's zone is: 01:00 UTC is 02:00 or 03:00 in Amsterdam, and 21:00 in New York."""
+    engine.execute("CREATE TABLE readings (read_at TIMESTAMP WITH TIME ZONE, meter varchar, n bigint)")
+    declaration = {
+        "table": "readings",
+        "source": "source.sql",
+        "grain": ["read_at", "meter"],
+        "slice": {"column": "read_at", "unit": "hour", "timezone": zone},
+        "measures": {"n": {"min": 0}},
+    }
+    source = (
+        "SELECT TIMESTAMPTZ '2025-10-26 01:00:00+00' AS read_at, 'm0' AS meter, {} AS n"
+        " WHERE :start_instant < :end_instant AND :start <= :end"
+    )
+    range = "2025-10-26T01:00Z"
+    target = Target(engine, "readings", declaration, source.format(4))
+    diff = target.plan(range).diff
+    assert diff is not None
+    assert [group.key["read_at"] for group in diff.groups] == ["2025-10-26 01:00:00+00"]
+    target.source(source.format(-1))
+    assert "(2025-10-26 01:00:00+00, m0) n -1" in found(target.refuses(range, "measure_minimum"))
+    target.source(f"{source.format(1)} UNION ALL {source.format(1)}")
+    assert "(2025-10-26 01:00:00+00, m0) has 2 rows" in found(target.refuses(range, "key_repeated"))

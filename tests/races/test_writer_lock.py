@@ -438,6 +438,7 @@ def test_an_error_that_the_block_swallows_is_told_at_its_end(made: Shared) -> No
         with pytest.raises(duckdb.ConversionException):
             made.connection.execute("SELECT CAST('no number' AS INTEGER)")
     assert (caught.value.kind, caught.value.retry) == ("write_aborted", True)
+    assert caught.value.unchanged == "daily_orders is as it was; everything was rolled back"
     assert rows_of(made) == old
 
 

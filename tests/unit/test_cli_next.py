@@ -163,3 +163,21 @@ def test_a_contract_that_is_a_folder_or_too_large_has_a_way_on_of_its_own(said: 
     (shop / "reslice.yml").unlink()
     (shop / "reslice.yml").mkdir()
     assert next_of(said("plan", "daily_orders", DAYS)[2]).startswith("name the contract file with --config, then  ")
+
+
+# What is unchanged
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["restore", "r-0001"],
+        ["run", "weekly_temp", "2026-01-03"],
+        ["run", "--approve", "r-0001"],
+        ["status", "weekly_temp", "--since", "last"],
+    ],
+)
+def test_what_is_unchanged_is_told_by_the_table_of_the_contract(said: Said, arguments: list[str]) -> None:
+    """The target weekly_temp has the table daily_orders."""
+    assert said("run", "weekly_temp", DAYS)[0] == 0
+    assert "  unchanged:  daily_orders is as it was" in said(*arguments)[2]

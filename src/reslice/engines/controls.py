@@ -73,7 +73,8 @@ def column_problem(staged: Staged, query: Reconciliation) -> Problem | None:
     wanted = [slice_name, *(match.figure for match in query.match)]
     missing = [name for name in wanted if name not in found]
     if missing:
-        return Problem("control_rows", None, len(missing), f"{query.query.name} returns no column {', '.join(missing)}")
+        words = f"{query.query.name} returns no column {', '.join(missing)}; it returns {', '.join(found)}"
+        return Problem("control_rows", None, len(missing), words)
     scales = sql.scales(staged.contract)
     for match in query.match:
         family = found[match.figure].family

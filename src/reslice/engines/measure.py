@@ -49,6 +49,7 @@ class _Rule:
     kind: str
     column: str | None
     condition: str
+    is_not_finite: bool = False
 
 
 def inspect(session: Session, staged: Staged, names: Names) -> Findings:
@@ -57,7 +58,7 @@ def inspect(session: Session, staged: Staged, names: Names) -> Findings:
     counts = ", ".join(f"count(*) FILTER (WHERE {rule.condition})" for rule in rules)
     row = session.execute(f"SELECT count(*), {counts} FROM {names.source}")[0]
     problems = [
-        Problem(rule.kind, rule.column, count, _example(session, staged, names, rule))
+        Problem(rule.kind, rule.column, count, _example(session, staged, names, rule), rule.is_not_finite)
         for rule, count in zip(rules, row[1:], strict=True)
         if count
     ]
@@ -83,6 +84,10 @@ def _rules(dialect: Dialect, staged: Staged) -> list[_Rule]:
     rules = []
     for name in contract.columns:
         lossy = dialect.lossy(quote(name), sources[name], target.column(name), declared.get(name))
+        if lossy is not None and sources[name].family is Family.FLOAT:
+            not_finite = dialect.not_finite(quote(name))
+            rules.append(_Rule("lossy_value", name, not_finite, is_not_finite=True))
+            lossy = f"({lossy} AND NOT {not_finite})"
         if lossy is not None:
             rules.append(_Rule("lossy_value", name, lossy))
     slice_name = contract.slice.column
@@ -104,7 +109,7 @@ def _rules(dialect: Dialect, staged: Staged) -> list[_Rule]:
 
 def _example(session: Session, staged: Staged, names: Names, rule: _Rule) -> str:
     """Return one row that breaks `rule`, in words; for rows outside the range also what they add up to."""
-    shown = [f"CAST({quote(column.name)} AS VARCHAR)" for column in staged.source_columns]
+    shown = [_as_text(session.dialect, column) for column in staged.source_columns]
     order = sql.column_list(column.name for column in staged.contract.grain)
     row = session.execute(
         f"SELECT {', '.join(shown)} FROM {names.source} WHERE {rule.condition} ORDER BY {order} LIMIT 1"
@@ -121,6 +126,13 @@ def _example(session: Session, staged: Staged, names: Names, rule: _Rule) -> str
     )[0]
     words = ", ".join(f"{measure.name} {total}" for measure, total in zip(numbers, totals, strict=True))
     return f"{example}; together {words}"
+
+
+def _as_text(dialect: Dialect, column: Column) -> str:
+    """Return a column as text: instants in UTC, as everywhere, and not in the zone of the session."""
+    if column.family is Family.TIMESTAMPTZ:
+        return dialect.shown(quote(column.name), column, None)
+    return f"CAST({quote(column.name)} AS VARCHAR)"
 
 
 def row_words(columns: Sequence[str], row: Sequence[Any], contract: Any) -> str:

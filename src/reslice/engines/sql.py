@@ -92,6 +92,9 @@ class Dialect(Protocol):
     def lossy(self, expression: str, source: Column, target: Column, scale: int | None) -> str | None:
         """Return a condition that is true when the cast changes the value; None when it never does."""
 
+    def not_finite(self, expression: str) -> str:
+        """Return a condition that is true when a float is NaN or infinite."""
+
     def shown(self, expression: str, column: Column, scale: int | None) -> str:
         """Return a value as it is fetched to be shown: numbers exact, everything else text."""
 

@@ -214,7 +214,8 @@ def several_select(dialect: Dialect, contract: Contract, target: Target) -> str:
     """Return the SELECT of one key that has rows of several versions, where the ledger knows of none: key, versions."""
     stamp = f"coalesce({quote(stamp_column(contract))}, 'no run')"
     keys = [column.name for column in contract.grain]
-    texts = (f"coalesce(CAST({quote(key)} AS VARCHAR), 'NULL')" for key in keys)
+    shown = (dialect.shown(quote(key), target.column(key), None) for key in keys)
+    texts = (f"coalesce(CAST({text} AS VARCHAR), 'NULL')" for text in shown)
     plain = ", ".join(dialect.plain(quote(key), target.column(key)) for key in keys)
     return (
         f"SELECT any_value(concat_ws(', ', {', '.join(texts)})), string_agg(DISTINCT {stamp}, ', ' ORDER BY {stamp})\n"

@@ -191,6 +191,10 @@ class DuckDBDialect:
         exact = f"TRY_CAST({expression} AS {decimal})"
         return f"({expression} IS NOT NULL AND ({cast} IS NULL OR {cast} IS DISTINCT FROM {exact}))"
 
+    def not_finite(self, expression: str) -> str:
+        """Return a condition that is true when a float is NaN or infinite."""
+        return f"(NOT isfinite({expression}))"
+
     def shown(self, expression: str, column: Column, scale: int | None) -> str:
         """Return a value as it is fetched: integers and decimals as they are, floats at their scale, the rest text."""
         match column.family:

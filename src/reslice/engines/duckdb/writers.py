@@ -61,6 +61,8 @@ class _Fence:
 
     where: str
     table: str
+    named: str
+    """The table as the writer named it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _fence(writer: WriterConnection, name: str, schema: str) -> _Fence:
         failure = Failure(kind, asked, (f"{words} {name}",), "name the table that the contract names")
         raise Refused(name, [failure], unchanged="nothing was written")
     catalog, table_schema, table, _ = found
-    fence = _Fence(ledger.place(catalog, schema), f"{catalog}.{table_schema}.{table}")
+    fence = _Fence(ledger.place(catalog, schema), f"{catalog}.{table_schema}.{table}", name)
     if not _is_there(writer, fence, catalog, schema):
         _make(writer, fence, catalog, schema)
     return fence
@@ -243,7 +245,7 @@ def _not_our_turn(fence: _Fence, wait: timedelta) -> Retryable:
 def _not_committed(fence: _Fence, text: str) -> Retryable:
     asked = "what was written under the lock in one commit"
     failure = Failure("write_aborted", asked, (text,), "write again, under the lock")
-    return Retryable(fence.table, [failure], unchanged=f"{fence.table} is as it was; everything was rolled back")
+    return Retryable(fence.table, [failure], unchanged=f"{fence.named} is as it was; everything was rolled back")
 
 
 def _unknown(fence: _Fence, error: duckdb.Error) -> OutcomeUnknown:
