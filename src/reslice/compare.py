@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reslice import parameters
@@ -64,6 +64,8 @@ def _repeated_hour_empty(checked: Checked, diff: Diff) -> tuple[str, ...]:
 
 def _same_hour_before(moment: datetime, zone: str) -> datetime | None:
     """Return the hour before, where the clock shows the same as at `moment`; None everywhere else."""
+    if moment.year in (MINYEAR, MAXYEAR):  # beyond the calendar there is no hour, and no clock that changes
+        return None
     before = moment - timedelta(hours=1)
     here = ZoneInfo(zone)
     same = moment.astimezone(here).replace(tzinfo=None) == before.astimezone(here).replace(tzinfo=None)
