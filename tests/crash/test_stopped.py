@@ -98,8 +98,25 @@ def interrupts_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
     return found
 
 
-@EVERY
-@pytest.mark.parametrize("act", [fails, fails_after, interrupts, interrupts_after], ids=lambda act: act.__name__)
+ACTS: list[Act] = [fails, fails_after, interrupts, interrupts_after]
+STOPPED = [
+    *(("replace_slice", "whole", 23, act) for act in ACTS),
+    *(("replace_slice", "per slice", 60, act) for act in ACTS),
+    ("replace_slice", "restore", 60, fails_after),
+    ("merge", "whole", 40, fails),
+    ("merge", "restore", 60, interrupts_after),
+    ("append_version", "whole", 40, interrupts),
+    ("append_version", "restore", 60, fails_after),
+    *(
+        pytest.param(method, name, 1, act, marks=pytest.mark.slow)
+        for method in project.METHODS
+        for name in CALLS
+        for act in ACTS
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "name", "every", "act"), STOPPED)
 def test_stopped_at_every_statement(
     scenarios: Scenarios, tmp_path: Path, method: str, name: str, act: Act, every: int
 ) -> None:
@@ -110,7 +127,10 @@ def test_stopped_at_every_statement(
         honest_after(scenario, call, ended, text, act)
 
 
-@EVERY
+@pytest.mark.parametrize(
+    ("method", "name", "every"),
+    [("replace_slice", "whole", 23), ("merge", "per slice", 60), ("append_version", "restore", 60), *FULL],
+)
 def test_the_database_is_gone_from_every_statement_on(
     scenarios: Scenarios, tmp_path: Path, method: str, name: str, every: int
 ) -> None:

@@ -64,14 +64,26 @@ def beside(shared: Shared, call: Call, other: Call, place: int) -> tuple[Ended, 
     return first, second.end()
 
 
-@pytest.mark.parametrize(("method", "every"), METHODS)
-@pytest.mark.parametrize("filled", [True, False], ids=["filled", "empty"])
-@pytest.mark.parametrize(("call", "other"), [(ALL, ALL), (EACH, ALL)], ids=["whole", "per slice"])
-def test_the_same_slices(shared: Make, filled: bool, call: Call, other: Call, method: str, every: int) -> None:
+@pytest.mark.parametrize(
+    ("method", "every", "filled", "call"),
+    [
+        *(("replace_slice", 19, filled, call) for filled in (True, False) for call in (ALL, EACH)),
+        ("merge", 60, True, EACH),
+        ("append_version", 60, True, ALL),
+        ("append_version", 60, False, ALL),
+        *(
+            pytest.param(method, 1, filled, call, marks=pytest.mark.slow)
+            for method in project.METHODS
+            for filled in (True, False)
+            for call in (ALL, EACH)
+        ),
+    ],
+)
+def test_the_same_slices(shared: Make, method: str, every: int, filled: bool, call: Call) -> None:
     ends = set()
     for place in places(shared, call, every, filled=filled, method=method):
         made = shared(filled=filled, method=method)
-        first, second = beside(made, call, other, place)
+        first, second = beside(made, call, ALL, place)
         ends.add((outcome(first), outcome(second)))
         assert rows_of(made) == Counter(row.values for row in made.new(ALL).current)
         states = Counter(each.state for each in project.runs_of(made.connection)[filled:])
