@@ -224,7 +224,10 @@ def _sides(session: Session, staged: Staged, names: Names) -> list[SliceDiff]:
     for text, base_rows, base_total, staged_rows, staged_total, *values in rows:
         moment = moment_of(scope, column, text)
         pairs = zip(measures, values[::2], values[1::2], strict=True)
-        totals = {name: Total(exact_number(before), exact_number(after)) for name, before, after in pairs}
+        totals = {
+            name: Total(*(exact_number(value, staged.target.column(name).family) for value in sides_of))
+            for name, *sides_of in pairs
+        }
         base, after = Fingerprint(int(base_rows), int(base_total)), Fingerprint(int(staged_rows), int(staged_total))
         sides.append(SliceDiff(moment, scope.label(moment), base, after, totals=totals))
     return sides
@@ -276,8 +279,8 @@ def _groups(session: Session, staged: Staged, column: Column, names: Names) -> t
     key = dialect.json_object(
         [pair(g.name, dialect.shown(quote(g.name), staged.target.column(g.name), None)) for g in contract.grain]
     )
-    before = dialect.json_object([pair(m.name, sql.before(m.name)) for m in contract.measures])
-    after = dialect.json_object([pair(m.name, sql.after(m.name)) for m in contract.measures])
+    before = dialect.json_object([pair(m.name, sql.before(place)) for place, m in enumerate(contract.measures)])
+    after = dialect.json_object([pair(m.name, sql.after(place)) for place, m in enumerate(contract.measures)])
     text = dialect.slice_text(sql.SLICE, column)
     order = f"{sql.SLICE}, {sql.column_list(column.name for column in contract.grain)}"
     rows = session.execute(
@@ -317,10 +320,11 @@ def compare_stagings(session: Session, staged: Staged, first: Names, second: Nam
     measures = ", ".join(
         f"count(*) FILTER (WHERE a.{quote(m.name)} IS DISTINCT FROM b.{quote(m.name)})" for m in contract.measures
     )
+    same = sql.same_key(session.dialect, [staged.target.column(key) for key in keys], "a", "b")
     row = session.execute(
         f"SELECT count(*) FILTER (WHERE a.{sql.PRESENT} IS NULL OR b.{sql.PRESENT} IS NULL), {measures}\n"
         f"FROM (SELECT *, true AS {sql.PRESENT} FROM {first.staged}) AS a\n"
-        f"FULL JOIN (SELECT *, true AS {sql.PRESENT} FROM {second.staged}) AS b ON {sql.same_key(keys, 'a', 'b')}"
+        f"FULL JOIN (SELECT *, true AS {sql.PRESENT} FROM {second.staged}) AS b ON {same}"
     )[0]
     if row[0]:
         return tuple(keys)

@@ -61,10 +61,10 @@ def replace_slice(publication: Publication, dialect: Dialect, touch: Touch) -> l
     contract, target = publication.staged.contract, publication.staged.target
     inside = publication.within(dialect, publication.written)
     return [
-        _keep(publication, inside),
+        _keep(publication, dialect, inside),
         Write(Step.TOUCH, touch_statement(dialect, contract, target, inside, touch, stays=False)),
         Write(Step.REMOVE, f"DELETE FROM {sql.target_name(target)} WHERE {inside}"),
-        _insert(publication, inside),
+        _insert(publication, dialect, inside),
         *(_point(publication, dialect) if publication.points else ()),
     ]
 
@@ -82,12 +82,12 @@ def merge(publication: Publication, dialect: Dialect, touch: Touch) -> list[Writ
     same = _same_key(publication, dialect, "s", "d")
     new = f"{inside} AND EXISTS (SELECT 1 FROM ({_moved(publication)}) AS d WHERE {NEW} AND {same})"
     return [
-        _keep(publication, inside),
+        _keep(publication, dialect, inside),
         _pick(publication, dialect),
         Write(Step.TOUCH, touch_statement(dialect, contract, target, there, touch, stays=True)),
         Write(Step.REMOVE, f"DELETE FROM {sql.target_name(target)} WHERE {gone}"),
         _update(publication, dialect),
-        _insert(publication, new),
+        _insert(publication, dialect, new),
         *(_point(publication, dialect) if publication.points else ()),
     ]
 
@@ -105,9 +105,9 @@ def append_version(publication: Publication, dialect: Dialect, touch: Touch) -> 
     """
     inside = publication.within(dialect, publication.written)
     return [
-        _keep(publication, "false"),
+        _keep(publication, dialect, "false"),
         *_touch_version(publication, dialect, touch),
-        *([] if publication.staged.restores else [_insert(publication, inside)]),
+        *([] if publication.staged.restores else [_insert(publication, dialect, inside)]),
         *_point(publication, dialect),
     ]
 
@@ -123,12 +123,11 @@ def _touch_version(publication: Publication, dialect: Dialect, touch: Touch) -> 
     there = f"{dialect.row_id} IN (SELECT {ROW} FROM {rows})"
     back = ", ".join(f"{quote(name)} = r.{quote(name)}" for name in touched)
     pick = (
-        f"CREATE OR REPLACE TEMPORARY TABLE {rows} AS\n"
         f"SELECT {ROW}, {sql.column_list(touched)} FROM ({current}) AS version_before\n"
         f"WHERE {publication.within(dialect, publication.written)}"
     )
     return [
-        Write(Step.PICK, pick),
+        Write(Step.PICK, dialect.picked(rows, pick)),
         Write(Step.TOUCH, touch_statement(dialect, contract, target, there, touch, stays=True)),
         Write(
             Step.PUT_BACK,
@@ -144,19 +143,15 @@ METHODS: dict[Method, Callable[[Publication, Dialect, Touch], list[Write]]] = {
 }
 
 
-def _keep(publication: Publication, condition: str) -> Write:
+def _keep(publication: Publication, dialect: Dialect, condition: str) -> Write:
     """Keep rows about to be replaced, with every column there is: one that was added since is an error."""
     target = publication.staged.target
-    computed = [column.name for column in target.columns if column.fill is Fill.GENERATED]
-    every = f"* EXCLUDE ({sql.column_list(computed)})" if computed else "*"
-    statement = (
-        f"INSERT INTO {publication.kept}\nSELECT $run_id, {every} FROM {sql.target_name(target)} WHERE {condition}"
-    )
-    return Write(Step.KEEP, statement, RUN_ID)
+    rows = f"SELECT $run_id, {dialect.every_column(target)} FROM {sql.target_name(target)} WHERE {condition}"
+    return Write(Step.KEEP, f"INSERT INTO {publication.kept}\n{rows}", RUN_ID)
 
 
-def _insert(publication: Publication, condition: str) -> Write:
-    statement = sql.insert_statement(publication.staged, publication.names, condition)
+def _insert(publication: Publication, dialect: Dialect, condition: str) -> Write:
+    statement = sql.insert_statement(dialect, publication.staged, publication.names, condition)
     return Write(Step.INSERT, statement, publication.stamps)
 
 
@@ -191,8 +186,9 @@ def _same_key(publication: Publication, dialect: Dialect, row: str, moved: str) 
     """Return the NULL-safe condition that a row has the key of a moved group."""
     target = publication.staged.target
     return " AND ".join(
-        f"{dialect.plain(f'{row}.{quote(key)}', target.column(key))} IS NOT DISTINCT FROM {moved}.key_{place}"
+        dialect.equal(dialect.plain(f"{row}.{quote(key)}", column), f"{moved}.key_{place}", column)
         for place, key in enumerate(_keys(publication))
+        for column in [target.column(key)]
     )
 
 
@@ -201,12 +197,11 @@ def _pick(publication: Publication, dialect: Dialect) -> Write:
     target = sql.target_name(publication.staged.target)
     inside = publication.within(dialect, publication.written, "t")
     same = _same_key(publication, dialect, "t", "d")
-    statement = (
-        f"CREATE OR REPLACE TEMPORARY TABLE {publication.names.rows} AS\n"
+    rows = (
         f"SELECT t.{dialect.row_id} AS {ROW}, d.* FROM {target} AS t JOIN ({_moved(publication)}) AS d ON {same}\n"
         f"WHERE {inside}"
     )
-    return Write(Step.PICK, statement)
+    return Write(Step.PICK, dialect.picked(publication.names.rows, rows))
 
 
 def _update(publication: Publication, dialect: Dialect) -> Write:

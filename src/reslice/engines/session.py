@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from reslice.contract import Contract, SqlFile
 from reslice.engines import sql
 from reslice.engines.sql import Dialect, quote
+from reslice.errors import ResliceError
 from reslice.ranges import Moment, Scope, moment_from_column
-from reslice.values import Column, Number, Staged
+from reslice.values import Column, Family, Number, Staged
 
 
 class Session(Protocol):
@@ -18,7 +22,87 @@ class Session(Protocol):
     dialect: Dialect
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run `statement` and return its rows."""
+        """Run `statement` and return its rows; of one that writes, and returns no rows, how many it wrote."""
+
+
+class Ledgers(Session, Protocol):
+    """A session that knows of the ledgers in its database."""
+
+    def columns_in(self, catalog: str, schema: str) -> list[tuple[str, str, str]]:
+        """Return the columns of the tables of a schema that this user may read: table, column, type, in order."""
+
+    def ledgers(self) -> list[tuple[str, str]]:
+        """Return catalog and schema of every ledger, those of the current database first."""
+
+
+class Catalog(Ledgers, Protocol):
+    """A session that knows what there is in its database."""
+
+    def comment_on(self, catalog: str, schema: str, name: str) -> str | None:
+        """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
+
+
+class SqlSession(ABC):
+    """One connection of ours: it is a Catalog, has transactions, and tells errors of its driver as ours."""
+
+    shown: str
+    dialect: Dialect
+    driver_error: ClassVar[type[Exception]]
+    """What every error of the driver is."""
+    not_understood: ClassVar[tuple[type[Exception], ...]]
+    """What a statement ends with that names what there is not, or is no SQL."""
+
+    @abstractmethod
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows; Interrupted when `interrupt` was called."""
+
+    @abstractmethod
+    def columns_in(self, catalog: str, schema: str) -> list[tuple[str, str, str]]:
+        """Return the columns of the tables of a schema that this user may read: table, column, type, in order."""
+
+    @abstractmethod
+    def ledgers(self) -> list[tuple[str, str]]:
+        """Return catalog and schema of every ledger, those of the current database first."""
+
+    @abstractmethod
+    def comment_on(self, catalog: str, schema: str, name: str) -> str | None:
+        """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Commit what is done inside, or roll all of it back."""
+
+    @abstractmethod
+    def roll_back(self) -> None:
+        """Roll back whatever is open; nothing to roll back is fine."""
+
+    @abstractmethod
+    def translated(self, contract: Contract | None, doing: str) -> AbstractContextManager[None]:
+        """Roll back whatever is open when an error passes, and tell one of the driver as one of ours."""
+
+    @abstractmethod
+    def ending(self) -> AbstractContextManager[None]:
+        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
+
+    @abstractmethod
+    def pin(self, contract: Contract) -> None:
+        """Pin what the meaning of a source may depend on."""
+
+    @abstractmethod
+    def check_select(self, query: SqlFile, body: str) -> None:
+        """Let the database's own parser say that a file is one SELECT; Misused[source_invalid] when it is not."""
+
+    @abstractmethod
+    def query_failed(self, contract: Contract, query: SqlFile, error: Exception) -> ResliceError:
+        """Return the error for a SQL file that the database could not understand (2), or could not evaluate (4)."""
+
+    @abstractmethod
+    def columns_of(self, table: str, wanted: Iterable[str]) -> tuple[Column, ...]:
+        """Return the columns of a temporary table, in its order, in the spelling of `wanted`."""
+
+    @abstractmethod
+    def words_of(self, error: Exception) -> str:
+        """Return the first line of what the driver says."""
 
 
 def moment_of(scope: Scope, column: Column, text: str) -> Moment:
@@ -31,8 +115,10 @@ def label_of(scope: Scope, column: Column, text: str) -> str:
     return scope.label(moment_of(scope, column, text))
 
 
-def exact_number(value: Any) -> Number | None:
-    """Return an exact number: int where it is whole by type, Decimal otherwise."""
+def exact_number(value: Any, family: Family | None = None) -> Number | None:
+    """Return an exact number: an int where the column is an integer, whatever type a sum of it has; else a Decimal."""
+    if value is not None and family is Family.INTEGER:
+        return int(value)
     if value is None or isinstance(value, int | Decimal):
         return value
     return Decimal(str(value))

@@ -38,14 +38,17 @@ def text_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def before(measure: str) -> str:
-    """Return the column of a diff that holds a measure of the base."""
-    return quote(f"reslice:before:{measure}")
+def before(place: int) -> str:
+    """Return the column of a diff that holds a measure of the base, by its place among the measures, from 0.
+
+    A name made of the measure's own would be cut off where a database allows no longer one.
+    """
+    return quote(f"reslice:before:{place}")
 
 
-def after(measure: str) -> str:
-    """Return the column of a diff that holds a measure of the staged rows."""
-    return quote(f"reslice:after:{measure}")
+def after(place: int) -> str:
+    """Return the column of a diff that holds a measure of the staged rows, by its place."""
+    return quote(f"reslice:after:{place}")
 
 
 def column_list(names: Iterable[str]) -> str:
@@ -61,6 +64,9 @@ class Dialect(Protocol):
 
     def bound(self, text: str, column: Column, zone: str, *, local: bool) -> str:
         """Return where a range begins or ends, as a literal: of a wall time shown twice, the first of the two."""
+
+    def parameter(self, name: str, column: Column) -> str:
+        """Return a bound slice value in the column's type."""
 
     def canonical(self, expression: str, column: Column, scale: int | None) -> str:
         """Return the text of a value that is not NULL, as the fingerprint wants it."""
@@ -107,9 +113,32 @@ class Dialect(Protocol):
     def different(self, expression: str, column: Column) -> str:
         """Return a value of the column's type that is not the value it has."""
 
+    def equal(self, left: str, right: str, column: Column) -> str:
+        """Return the NULL-safe condition that two values of a column are the same; a FULL JOIN can be made on it."""
+
+    def matches(self, expression: str, pattern: str) -> str:
+        """Return the condition that a whole text is of a pattern."""
+
+    def picked(self, table: str, select: str) -> str:
+        """Return the statement that puts rows into a temporary table for one transaction, also when it is there."""
+
+    def every_column(self, target: Target) -> str:
+        """Return the select list of every column that is kept, in the table's order."""
+
+    def overriding(self, target: Target, columns: Iterable[str]) -> str:
+        """Return what an INSERT says between columns and rows to give these columns their values; mostly nothing."""
+
     @property
     def row_id(self) -> str:
         """Return the column that tells rows of one table apart, within one transaction."""
+
+    @property
+    def clock(self) -> str:
+        """Return the expression of the time at which something is written."""
+
+    @property
+    def magnitude(self) -> str:
+        """Return the type in which numbers of several columns are added up, only to be sorted by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +230,11 @@ def within(dialect: Dialect, expression: str, column: Column, slice_of: SliceCol
     return f"({hull} AND {dialect.slice_start(expression, column, slice_of)} IN ({', '.join(starts)}))"
 
 
-def same_key(columns: Iterable[str], left: str, right: str) -> str:
-    """Return the NULL-safe condition that two rows share their grain key."""
-    return " AND ".join(f"{left}.{quote(name)} IS NOT DISTINCT FROM {right}.{quote(name)}" for name in columns)
+def same_key(dialect: Dialect, columns: Iterable[Column], left: str, right: str) -> str:
+    """Return the NULL-safe condition that two rows share these columns of the grain."""
+    return " AND ".join(
+        dialect.equal(f"{left}.{quote(column.name)}", f"{right}.{quote(column.name)}", column) for column in columns
+    )
 
 
 def base_select(dialect: Dialect, contract: Contract, target: Target, scope: Scope, hashed: Sequence[str]) -> str:
@@ -307,11 +338,12 @@ def diff_select(dialect: Dialect, staged: Staged, names: Names) -> str:
         folded.append(f"{fold}({shown}) AS {name}")
         if column.family.is_number:
             after_value = dialect.shown(f"s.{name}", column, declared[measure.name])
-            moved.append(f"abs(coalesce(CAST({after_value} AS DOUBLE), 0) - coalesce(CAST(b.{name} AS DOUBLE), 0))")
+            sides = [f"coalesce(CAST({value} AS {dialect.magnitude}), 0)" for value in (after_value, f"b.{name}")]
+            moved.append(f"abs({' - '.join(sides)})")
     measures = [
-        f"b.{quote(m.name)} AS {before(m.name)}, "
-        f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {after(m.name)}"
-        for m in contract.measures
+        f"b.{quote(m.name)} AS {before(place)}, "
+        f"{dialect.shown('s.' + quote(m.name), target.column(m.name), declared[m.name])} AS {after(place)}"
+        for place, m in enumerate(contract.measures)
     ]
     differing = f"{SLICE} IN (SELECT slice FROM {names.slices} WHERE {DIFFERS})"
     rows = names.staged
@@ -329,7 +361,7 @@ def diff_select(dialect: Dialect, staged: Staged, names: Names) -> str:
         f"FROM (SELECT {column_list(keys)}, {SLICE}, count(*) AS {ROWS}, sum({HASH}) AS {TOTAL}, {', '.join(folded)}\n"
         f"      FROM {names.base} WHERE {differing} GROUP BY {column_list(keys)}, {SLICE}) AS b\n"
         f"FULL JOIN (SELECT *, true AS {PRESENT} FROM {rows} WHERE {differing}) AS s\n"
-        f"  ON {same_key(keys, 'b', 's')}\n"
+        f"  ON {same_key(dialect, [target.column(key) for key in keys], 'b', 's')}\n"
         f"WHERE b.{ROWS} IS NULL OR s.{PRESENT} IS NULL OR b.{ROWS} > 1 OR b.{TOTAL} <> s.{HASH}"
     )
 
@@ -362,10 +394,10 @@ def written_values(staged: Staged, row: str) -> dict[str, str]:
     return values | {name: f"CAST(${value} AS {target.column(name).type})" for name, value in stamps.items()}
 
 
-def insert_statement(staged: Staged, names: Names, condition: str) -> str:
+def insert_statement(dialect: Dialect, staged: Staged, names: Names, condition: str) -> str:
     """Return the INSERT of the staged rows `s` that meet `condition`."""
     values = written_values(staged, "s")
     return (
-        f"INSERT INTO {target_name(staged.target)} ({column_list(values)})\n"
+        f"INSERT INTO {target_name(staged.target)} ({column_list(values)}){dialect.overriding(staged.target, values)}\n"
         f"SELECT {', '.join(values.values())} FROM {names.staged} AS s WHERE {condition}"
     )

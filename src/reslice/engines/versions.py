@@ -220,7 +220,7 @@ def several_select(dialect: Dialect, contract: Contract, target: Target) -> str:
     return (
         f"SELECT any_value(concat_ws(', ', {', '.join(texts)})), string_agg(DISTINCT {stamp}, ', ' ORDER BY {stamp})\n"
         f"FROM {sql.target_name(target)} GROUP BY {plain}\n"
-        f"HAVING count(DISTINCT {stamp}) > 1 AND bool_or(regexp_full_match({stamp}, '{RUN_IDS}'))\nORDER BY 1 LIMIT 1"
+        f"HAVING count(DISTINCT {stamp}) > 1 AND bool_or({dialect.matches(stamp, RUN_IDS)})\nORDER BY 1 LIMIT 1"
     )
 
 

@@ -38,6 +38,7 @@ from reslice.ledger.writing import (
     insert_groups,
     insert_rest,
     insert_slices,
+    open_processes,
     open_request,
 )
 
@@ -65,6 +66,7 @@ __all__ = [
     "last_covering",
     "later_run",
     "left_affected",
+    "open_processes",
     "open_request",
     "place",
     "prune",

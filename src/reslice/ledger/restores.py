@@ -30,7 +30,7 @@ def writes_since(
         f" JOIN {where}.runs AS r ON r.id = s.run_id"
         f" JOIN {where}.run_slices AS mine ON mine.run_id = $run_id AND mine.slice = s.slice"
         f" WHERE {_OF_TABLE} AND s.state = 'published' AND mine.state = 'published'"
-        " AND s.published_at >= mine.published_at AND list_contains($labels, s.slice)"
+        " AND s.published_at >= mine.published_at AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
         " AND (s.run_id = $run_id OR s.fingerprint_base <> s.fingerprint_staged)"
         " ORDER BY s.published_at DESC, r.number DESC",
         {"run_id": run_id, "labels": list(labels)} | _table(target),
@@ -56,7 +56,7 @@ def restored(session: Session, where: str, target: Target, labels: Sequence[str]
         " ORDER BY coalesce(s.published_at, r.requested_at) DESC, r.number DESC) AS by_time,"
         " row_number() OVER (PARTITION BY s.slice ORDER BY r.number DESC) AS by_number"
         f" FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
-        f" WHERE {_OF_TABLE} AND r.kind IN ('run', 'restore') AND list_contains($labels, s.slice)"
+        f" WHERE {_OF_TABLE} AND r.kind IN ('run', 'restore') AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
         " AND (s.state = 'published' OR (r.kind = 'run'"
         " AND s.state IN ('unchanged', 'empty') AND r.state IN ('published', 'unchanged')))"
         ") AS last WHERE restores <> '' AND (by_time = 1 OR by_number = 1) ORDER BY by_time DESC",

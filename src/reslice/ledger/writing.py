@@ -56,7 +56,8 @@ def open_request(session: Session, where: str, request: Request, target: Target,
     }
     names = ", ".join(quote(name) for name in values)
     marks = ", ".join(f"${name}" for name in values)
-    session.execute(f"INSERT INTO {where}.runs ({names}, requested_at) VALUES ({marks}, now())", values)
+    clock = session.dialect.clock
+    session.execute(f"INSERT INTO {where}.runs ({names}, requested_at) VALUES ({marks}, {clock})", values)
     add_fence(session, where, target.resolved)
     return run_id
 
@@ -75,7 +76,8 @@ def close(session: Session, where: str, run_id: str, run: Run, state: State, mor
     values = {**_record(run), "state": state.value, **more}
     assignments = ", ".join(f"{quote(name)} = ${name}" for name in values)
     count = session.execute(
-        f"UPDATE {where}.runs SET {assignments}, finished_at = now() WHERE id = $run_id AND state = 'requested'",
+        f"UPDATE {where}.runs SET {assignments}, finished_at = {session.dialect.clock}"
+        " WHERE id = $run_id AND state = 'requested'",
         {**values, "run_id": run_id},
     )
     return int(count[0][0])
@@ -161,7 +163,7 @@ def insert_slices(
         "groups_removed": [each.removed for each in slices],
         "groups_unchanged": [each.unchanged for each in slices],
     }
-    published_at = "now()" if is_published else "NULL"
+    published_at = session.dialect.clock if is_published else "NULL"
     _insert_lists(session, f"{where}.run_slices", RUN_SLICES, run_id, columns, {"published_at": published_at})
 
 
@@ -225,11 +227,16 @@ def _insert_lists(
     )
 
 
+def open_processes(session: Session, where: str) -> list[str]:
+    """Return the processes of runs that have not ended."""
+    return [row[0] for row in session.execute(f"SELECT DISTINCT process FROM {where}.runs WHERE state = 'requested'")]
+
+
 def abandon(session: Session, where: str, alive: Sequence[str]) -> tuple[str, ...]:
     """Mark runs whose process is not among those `alive` as failed, and say what each of them left."""
     rows = session.execute(
         f"SELECT id, range_text FROM {where}.runs"
-        " WHERE state = 'requested' AND NOT list_contains($alive, process) ORDER BY number",
+        " WHERE state = 'requested' AND NOT process = ANY(CAST($alive AS VARCHAR[])) ORDER BY number",
         {"alive": list(alive)},
     )
     said = []

@@ -13,8 +13,9 @@ import duckdb
 
 from reslice.contract import Connection
 from reslice.engines.duckdb.engine import DuckDB
-from reslice.engines.duckdb.errors import KEY_VIOLATION, hide, lines_of, misused
+from reslice.engines.duckdb.errors import KEY_VIOLATION, hide, lines_of
 from reslice.engines.duckdb.target import rights_missing
+from reslice.engines.failures import misused
 from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
 
 __all__ = ["KEY_VIOLATION", "DuckDB", "adopt", "connect", "create"]

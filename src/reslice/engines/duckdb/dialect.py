@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reslice.contract import SliceColumn, Unit
-from reslice.engines.sql import text_literal
+from reslice.engines.sql import column_list, text_literal
 from reslice.moments import first_of_two
-from reslice.values import Column, Family
+from reslice.values import Column, Family, Fill, Target
 
 INTEGER_BITS = {
     "TINYINT": 7,
@@ -58,6 +58,8 @@ class DuckDBDialect:
     """DuckDB's words; the session's TimeZone is the contract's zone whenever they are executed."""
 
     row_id = "rowid"
+    clock = "now()"
+    magnitude = "DOUBLE"
 
     def literal(self, text: str, column: Column, zone: str, *, local: bool) -> str:
         """Return a slice value as a literal; an integer stays bare, an instant of local wall time names its zone."""
@@ -166,6 +168,27 @@ class DuckDBDialect:
     def plain(self, expression: str, column: Column) -> str:
         """Return text under binary collation; other values as they are."""
         return f'{expression} COLLATE "binary"' if column.family is Family.TEXT else expression
+
+    def equal(self, left: str, right: str, column: Column) -> str:
+        """Return the NULL-safe condition that two values are the same."""
+        return f"{left} IS NOT DISTINCT FROM {right}"
+
+    def matches(self, expression: str, pattern: str) -> str:
+        """Return the condition that a whole text is of a pattern."""
+        return f"regexp_full_match({expression}, {text_literal(pattern)})"
+
+    def picked(self, table: str, select: str) -> str:
+        """Return the statement that puts rows into a temporary table, in the place of one that is there."""
+        return f"CREATE OR REPLACE TEMPORARY TABLE {table} AS\n{select}"
+
+    def every_column(self, target: Target) -> str:
+        """Return `*`, so that a column which was added since is an error, without what the database computes."""
+        computed = [column.name for column in target.columns if column.fill is Fill.GENERATED]
+        return f"* EXCLUDE ({column_list(computed)})" if computed else "*"
+
+    def overriding(self, target: Target, columns: Iterable[str]) -> str:
+        """Return nothing: an INSERT may give any column its value."""
+        return ""
 
     def try_cast(self, expression: str, column: Column) -> str:
         """Return the value in the column's type, or NULL."""

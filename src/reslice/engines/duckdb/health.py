@@ -12,18 +12,17 @@ import duckdb
 
 from reslice import ledger
 from reslice.contract import Contract, Method, SqlFile
+from reslice.engines import query as query_text
 from reslice.engines import sql, versions
 from reslice.engines.affected import FIRST_INSTANT
-from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.dialect import family_of
 from reslice.engines.duckdb.errors import query_failed
 from reslice.engines.duckdb.probe import probed
 from reslice.engines.duckdb.records import DuckDBLedger
-from reslice.engines.duckdb.refusals import other_ledgers
-from reslice.engines.duckdb.session import DuckDBSession
-from reslice.engines.duckdb.target import spelled
-from reslice.engines.duckdb.view import is_up_to_date
+from reslice.engines.duckdb.session import DuckDBSession, spelled
+from reslice.engines.refusals import other_ledgers
 from reslice.engines.sql import quote
+from reslice.engines.view import is_up_to_date
 from reslice.errors import ResliceError
 from reslice.fingerprint import columns_of
 from reslice.health import KeptRows, LedgerHealth, Leftover, MovedSlice, Observation, Place, RepeatedKeys, RowHealth
@@ -83,18 +82,15 @@ class DuckDBHealth:
         if query is contract.affected:
             body, values = query_text.since(query, FIRST_INSTANT)
         else:
-            body, values = query_text.over_range(contract, target, scope.hull, query)
+            body, values = query_text.over_range(self._session.dialect, contract, target, scope.hull, query)
         try:
-            query_text.check_select(query, body)
-            self._pin(contract)
+            self._session.check_select(query, body)
+            self._session.pin(contract)
             rows = self._session.execute(f"DESCRIBE {query_text.subquery(body)}", values)
         except duckdb.Error as error:
             self._session.roll_back()
             raise query_failed(contract, query, error) from error
         return tuple(Column(spelled(row[0], contract.columns), row[1], family_of(row[1])) for row in rows)
-
-    def _pin(self, contract: Contract) -> None:
-        self._session.execute(f"SET TimeZone = {sql.text_literal(contract.slice.timezone)}")
 
     def key_statement(self, contract: Contract, target: Target) -> str:
         """Return the DDL of a unique key on the grain; with versions, the run that wrote them is part of it."""
@@ -135,7 +131,7 @@ class DuckDBHealth:
         off = f"({value} IS NOT NULL AND {dialect.off_unit(value, column, contract.slice)})"
         nulls = "".join(f", count(*) FILTER (WHERE {quote(name)} IS NULL)" for name in strict)
         with self._session.translated(contract, f"the rows of {target.resolved}"):
-            self._pin(contract)
+            self._session.pin(contract)
             rows, slice_nulls, off_unit, example, *missing = self._session.execute(
                 f"SELECT count(*), count(*) FILTER (WHERE {value} IS NULL), count(*) FILTER (WHERE {off}),"
                 f" CAST(min({dialect.shown(value, column, None)}) FILTER (WHERE {off}) AS VARCHAR){nulls}"
@@ -260,7 +256,7 @@ class DuckDBHealth:
             left = dict(self._left(contract, target))
             if not left:
                 return ()
-            self._pin(contract)
+            self._session.pin(contract)
             scope = Scope.of(Range(contract.slice.unit, contract.slice.timezone, min(left), max(left)))
             now = self._now(contract, target, scope)
         return tuple(

@@ -17,7 +17,8 @@ from reslice import ledger, moments
 from reslice.contract import Contract, Unit
 from reslice.engines import sql
 from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import interrupted, is_signalled, lines_of
+from reslice.engines.duckdb.errors import is_signalled, lines_of
+from reslice.engines.failures import interrupted
 from reslice.engines.sql import OPEN_RANGES_MAX
 from reslice.health import Observation
 from reslice.ranges import Moment, Range, Scope

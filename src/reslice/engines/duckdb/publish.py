@@ -6,21 +6,28 @@ The target is as before or wholly replaced. A publish that meets another one wai
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from reslice import ledger
-from reslice.commands import command, restore_command
-from reslice.engines import methods, sql
-from reslice.engines.duckdb.errors import lines_of, unknown
+from reslice.engines import methods
+from reslice.engines.duckdb.errors import lines_of
+from reslice.engines.failures import unknown
 from reslice.engines.methods import Step
 from reslice.engines.publication import Entry, Publication
+from reslice.engines.publishing import (
+    as_it_was_compared,
+    not_published,
+    once_more,
+    referenced,
+    refuse_when_not_as_staged,
+    refused,
+    write_ledger,
+)
 from reslice.engines.touch import Touch
-from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
-from reslice.values import Fingerprint, Published, State
+from reslice.errors import Failure, Interrupted, ResliceError, Retryable
+from reslice.values import Published
 
 if TYPE_CHECKING:
     from reslice.engines.duckdb.engine import DuckDB
@@ -69,11 +76,11 @@ def _once(engine: DuckDB, publication: Publication, entry: Entry, touch: Touch) 
         engine.execute("BEGIN TRANSACTION")
         order = _take_fence(engine, publication)
         began = time.monotonic()
-        publication = _as_it_was_compared(engine, publication, entry.staged_order)
+        publication = as_it_was_compared(engine, publication, entry.staged_order)
         _replace(engine, publication, opened.id, touch)
-        _refuse_when_not_as_staged(engine, publication)
+        refuse_when_not_as_staged(engine, publication)
         milliseconds = round((time.monotonic() - began) * 1000)
-        _write_ledger(engine, publication, entry, order, milliseconds)
+        write_ledger(engine, publication, entry, order, milliseconds)
         engine.stop_if_asked()
     except duckdb.Error as error:
         engine.roll_back()
@@ -97,37 +104,6 @@ def _take_fence(engine: DuckDB, publication: Publication) -> int:
     return int(generations[0][0])
 
 
-def _as_it_was_compared(engine: DuckDB, publication: Publication, staged_order: int) -> Publication:
-    """Refuse when a later run has finished, or the slices are no longer what was compared.
-
-    Return the publish with what the turn has shown: whether slices have versions.
-    """
-    staged = publication.staged
-    hull = publication.compared.hull
-    later = ledger.later_run(engine, publication.where, staged.target.resolved, staged_order, hull)
-    if later is not None:
-        found = f"{later} staged its rows after this run did, and has finished"
-        raise _refused(publication, "later_run", "the newest source rows stay", found)
-    if not engine.execute(publication.holds(engine.dialect, publication.names.base, publication.compared))[0][0]:
-        before = publication.base.rows
-        live = engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0]
-        found = f"{publication.compared.text} held {before} rows when it was compared and now {live}"
-        if live == before:
-            found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
-        raise _refused(publication, "base_moved", "the slice is what it was compared with", found)
-    return replace(publication, points=engine.execute(f"SELECT {publication.pointing(engine.dialect)}")[0][0])
-
-
-def _refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
-    contract, staged = publication.staged.contract, publication.staged
-    after = command("plan", contract.name, staged.scope)
-    if staged.restores:
-        after = restore_command(staged.restores, staged.scope)
-    about = f"{contract.name} for {staged.scope.text}"
-    unchanged = f"{contract.table} is as the other writer left it; nothing was written"
-    return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
-
-
 def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> None:
     """Execute the statements of the method."""
     values = {"run_id": run_id, "run_time": _now(engine) if publication.stamps_time else None}
@@ -138,10 +114,11 @@ def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch
             if write.step is not Step.KEEP:
                 raise
             found = "its columns are no longer those that were looked at: " + lines_of(error)[0]
-            raise _refused(publication, "base_moved", "the table is what it was compared with", found) from error
+            raise refused(publication, "base_moved", "the table is what it was compared with", found) from error
         except duckdb.ConstraintException as error:
             if STILL_REFERENCED in str(error):
-                raise _referenced(publication, error) from error
+                row = str(error).partition('key "')[2].partition('" is')[0]
+                raise referenced(publication, row) from error
             if write.step is not Step.TOUCH:
                 raise
             raise _CheckHitError from error
@@ -151,55 +128,9 @@ STILL_REFERENCED = "still referenced by a foreign key"
 """What DuckDB says of a row that may not be removed, nor written where that means to remove and insert it."""
 
 
-def _referenced(publication: Publication, error: duckdb.ConstraintException) -> Refused:
-    """Return the refusal of a publish that would take a row away which rows of other tables point at."""
-    contract, target = publication.staged.contract, publication.staged.target
-    row = str(error).partition('key "')[2].partition('" is')[0]
-    found = f"rows of {', '.join(target.referenced_by) or 'another table'} point at ({row}), which would be removed"
-    asked = f"no row is removed from {contract.table} while another points at it"
-    after = "delete the rows that point at it, or keep its group in the source"
-    about = f"{contract.name} for {publication.staged.scope.text}"
-    unchanged = f"{contract.table} is as it was; everything was rolled back"
-    return Refused(about, [Failure("target_referenced", asked, (found,), after)], unchanged=unchanged)
-
-
 def _now(engine: DuckDB) -> str:
     now: datetime = engine.now()
     return now.isoformat(" ")
-
-
-def _refuse_when_not_as_staged(engine: DuckDB, publication: Publication) -> None:
-    """Read the slices back inside the transaction; what is not exactly the staged rows is never committed."""
-    rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.written))[0]
-    live = Fingerprint(int(rows), int(total))
-    if live != publication.after:
-        written, staged = (
-            engine.execute(publication.content(engine.dialect, table))[0][0]
-            for table in (sql.relation(publication.staged.target), publication.names.staged)
-        )
-        found = f"read back {written} ({live}) against {staged} staged ({publication.after})"
-        raise _refused(publication, "not_as_staged", "the target holds the staged rows", found)
-
-
-def _write_ledger(engine: DuckDB, publication: Publication, entry: Entry, order: int, milliseconds: int) -> None:
-    """Write the slices, groups and, for a run of one commit, the end of the run, in the data's own transaction."""
-    where, run, run_id = publication.where, entry.run, entry.opened.id
-    ledger.insert_slices(
-        engine, where, run_id, publication.slices, ["published"] * len(publication.slices), is_published=True
-    )
-    ledger.insert_groups(engine, where, run_id, entry.groups)
-    if run is None:
-        return
-    ledger.insert_rest(engine, where, run_id, run, [each.label for each in publication.slices])
-    more = {
-        "staged_order": entry.staged_order,
-        "publish_order": order,
-        "lock_milliseconds": milliseconds,
-        "kept_table": publication.kept,
-    }
-    state = State.RESTORED if publication.staged.restores else State.PUBLISHED
-    closed = ledger.close(engine, where, run_id, replace(run, id=run_id), state, more)
-    assert closed == 1, f"{run_id} was no longer open when it was to be published"
 
 
 def _commit(engine: DuckDB, publication: Publication, entry: Entry) -> None:
@@ -233,7 +164,7 @@ def _commit(engine: DuckDB, publication: Publication, entry: Entry) -> None:
             if isinstance(failed, duckdb.Error)
             else "the database dropped the transaction in silence"
         )
-        raise _not_published(publication, "conflict", text) from failed
+        raise not_published(publication, "conflict", text) from failed
 
 
 def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
@@ -241,14 +172,7 @@ def _sorted(error: duckdb.Error, publication: Publication) -> Exception:
     text = lines_of(error)[0]
     if isinstance(error, duckdb.TransactionException):
         return _TurnAwaitedError(is_fence=False, found=text)
-    return _not_published(publication, "publish_failed", text)
-
-
-def _not_published(publication: Publication, kind: str, text: str) -> Retryable:
-    contract = publication.staged.contract
-    about = f"{contract.name} for {publication.staged.scope.text}"
-    failure = Failure(kind, "the slice replaced in one commit", (text,), _once_more(publication))
-    return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
+    return not_published(publication, "publish_failed", text)
 
 
 def _not_our_turn(publication: Publication, turn: _TurnAwaitedError, limit: str) -> Retryable:
@@ -256,14 +180,6 @@ def _not_our_turn(publication: Publication, turn: _TurnAwaitedError, limit: str)
     seconds = getattr(contract.timeouts, limit).total_seconds()
     kind = "database_busy" if turn.is_fence else "conflict"
     asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
-    failure = Failure(kind, asked, (turn.found,), _once_more(publication))
+    failure = Failure(kind, asked, (turn.found,), once_more(publication))
     about = f"{contract.name} for {publication.staged.scope.text}"
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
-
-
-def _once_more(publication: Publication) -> str:
-    """Return the command that tries the same again."""
-    staged = publication.staged
-    if staged.restores:
-        return restore_command(staged.restores, staged.scope, "--yes")
-    return command("run", staged.contract.name, staged.scope)

@@ -1,7 +1,6 @@
-"""The ledger of a DuckDB database: runs are opened and closed, asked for, and counted in the order they staged.
+"""The ledger of a DuckDB database: a file is open in one process, so no run of any other one is alive.
 
-A DuckDB file is open in one process, so a run of any other process is not alive, and a lock of this process orders the
-ledger's own transactions.
+A lock of this process orders the ledger's own transactions, and numbers of stagings with their snapshots.
 """
 
 from __future__ import annotations
@@ -9,38 +8,16 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import duckdb
 
-import reslice
 from reslice import ledger
-from reslice.contract import Contract, Method
-from reslice.engines import sql, versions
-from reslice.engines.affected import FIRST_INSTANT, affected
-from reslice.engines.base import LedgerMade
-from reslice.engines.duckdb import old_versions
-from reslice.engines.duckdb.errors import unknown
-from reslice.engines.duckdb.refusals import refuse_foreign_tables, refuse_second_ledger
-from reslice.engines.duckdb.session import DuckDBSession
-from reslice.engines.duckdb.view import make_view, with_versions
-from reslice.ranges import Moment, Scope
-from reslice.values import (
-    LedgerRun,
-    Opened,
-    Published,
-    Request,
-    RestoredSlice,
-    Run,
-    SliceWrite,
-    Staged,
-    State,
-    Target,
-    Version,
-)
+from reslice.contract import Contract
+from reslice.engines.records import Records, TouchedSince
+from reslice.engines.session import SqlSession
+from reslice.values import Opened, Target
 
 _ALIVE: set[str] = set()
 """Engines of this process that are open."""
@@ -49,22 +26,44 @@ LEDGER_LOCK = threading.Lock()
 _PRUNING = threading.Lock()
 _last_order = 0
 
-TouchedSince = Callable[[Contract, Target, str], list[Moment]]
 
-
-class DuckDBLedger:
+class DuckDBLedger(Records):
     """The ledger in the database of one session."""
 
-    def __init__(self, session: DuckDBSession, touched_since: TouchedSince) -> None:
-        self._session = session
-        self._touched_since = touched_since
-        self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
-        self._staged_orders: dict[str, int] = {}
-        self._parts: dict[str, dict[str, Any]] = {}
+    engine_version = f"duckdb {duckdb.__version__}"
+
+    def __init__(self, session: SqlSession, touched_since: TouchedSince) -> None:
+        super().__init__(session, touched_since, f"{os.getpid()}-{secrets.token_hex(8)}")
 
     def close(self) -> None:
         """Let go: runs of this session are not alive any more."""
         _ALIVE.discard(self._token)
+
+    @contextmanager
+    def _alone(self, schema: str) -> Iterator[None]:
+        """Let one transaction of this process at a time work on ledgers."""
+        with LEDGER_LOCK, self._session.transaction():
+            yield
+
+    def _turn(self, contract: Contract, target: Target) -> AbstractContextManager[None]:
+        """Return a transaction; the fence, which is taken first in it, keeps publishes out."""
+        return self._alone(contract.ledger.schema)
+
+    def _claim(self) -> None:
+        _ALIVE.add(self._token)
+
+    def _alive(self, tokens: Collection[str]) -> set[str]:
+        return set(_ALIVE)
+
+    @contextmanager
+    def _pruning(self, schema: str) -> Iterator[bool]:
+        """Say whether no thread of this process is pruning."""
+        is_ours = _PRUNING.acquire(blocking=False)
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                _PRUNING.release()
 
     def take_order(self, contract: Contract, target: Target, token: str, opened: Opened | None) -> None:
         """Give a staging the next number, in the transaction that stages; a plan has none."""
@@ -75,230 +74,3 @@ class DuckDBLedger:
         stored = int(self._session.execute(f"SELECT coalesce(max(staged_order), 0) FROM {where}.runs")[0][0])
         _last_order = max(_last_order, stored) + 1
         self._staged_orders[token] = _last_order
-
-    def staged_order(self, staged: Staged) -> int:
-        """Return the number of a staging of a run."""
-        return self._staged_orders[staged.token]
-
-    def add_part(self, opened: Opened, published: Published, kept: str) -> None:
-        """Remember what the ledger is told of a run of many commits when it ends: its last order, its time in all."""
-        before = self._parts.get(opened.id, {"lock_milliseconds": 0})
-        self._parts[opened.id] = {
-            "publish_order": published.order,
-            "lock_milliseconds": before["lock_milliseconds"] + published.lock_milliseconds,
-            "kept_table": kept,
-        }
-
-    def open_run(self, request: Request, target: Target) -> Opened:
-        """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""
-        where = ledger.place(target.catalog, request.contract.ledger.schema)
-        about = {
-            "process": self._token,
-            "tool_version": reslice.__version__,
-            "engine_version": f"duckdb {duckdb.__version__}",
-        }
-        with LEDGER_LOCK, self._session.translated(request.contract, "the ledger"), self._session.transaction():
-            present = self._columns_in(target.catalog, request.contract.ledger.schema)
-            refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
-            refuse_second_ledger(self._session, request.contract, target)
-            for statement in ledger.create_statements(where, present):
-                self._session.execute(statement)
-            _ALIVE.add(self._token)
-            abandoned = ledger.abandon(self._session, where, sorted(_ALIVE))
-            run_id = ledger.open_request(self._session, where, request, target, about)
-            kept = ledger.kept_table(where, target)
-            self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
-            pointers = f"{versions.current_pointers(where, target)} AND version <> '' LIMIT 1"
-            target = replace(target, has_pointers=bool(self._session.execute(pointers)))
-        return Opened(run_id, target, abandoned)
-
-    def versioned(self, contract: Contract, target: Target, opened: Opened | None) -> Target:
-        """Return the target with how its current versions are read, and for a run with the view that others read."""
-        if contract.method is not Method.APPEND_VERSION or opened is None:
-            return target
-        with LEDGER_LOCK, self._session.transaction():
-            versioned = with_versions(self._session, contract, target)
-            if versioned.current:
-                make_view(self._session, contract, versioned)
-        return versioned
-
-    def create(self, contract: Contract, target: Target | None) -> LedgerMade:
-        """Make the ledger ahead of the first run, or bring it up to date; rows that are there stay."""
-        session = self._session
-        with LEDGER_LOCK, session.translated(contract, "the ledger"), session.transaction():
-            catalog = target.catalog if target else session.execute("SELECT current_database()")[0][0]
-            present = self._columns_in(catalog, contract.ledger.schema)
-            refuse_foreign_tables(contract, ledger.foreign_tables(present))
-            if target is not None:
-                refuse_second_ledger(session, contract, target)
-            statements = ledger.create_statements(ledger.place(catalog, contract.ledger.schema), present)
-            for statement in statements:
-                session.execute(statement)
-            names = [table.name for table in ledger.TABLES]
-            made = [name for name in names if any(f".{sql.quote(name)} " in statement for statement in statements)]
-        return LedgerMade(contract.ledger.schema, tuple(made), tuple(name for name in names if name not in made))
-
-    def close_run(
-        self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
-    ) -> None:
-        """Commit how a run ended that publishes nothing more; the target is not touched."""
-        where = ledger.place(target.catalog, contract.ledger.schema)
-        order = self._staged_orders.get(staged.token) if staged else None
-        more = {"staged_order": order, **self._parts.get(opened.id, {})}
-        with self._session.ending(), self._session.translated(contract, "the ledger"):
-            try:
-                with LEDGER_LOCK, self._session.transaction():
-                    self._refuse_to_claim(where, contract, opened, run)
-                    if ledger.close(self._session, where, opened.id, run, state, more):
-                        ledger.insert_rest(self._session, where, opened.id, run)
-            except duckdb.Error:
-                self._session.roll_back()
-                if (
-                    ledger.state_of(self._session, where, opened.id) is not state
-                ):  # the answer to the commit may have been lost
-                    raise
-
-    def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run) -> None:
-        """Raise OutcomeUnknown when the ledger does not hold every slice that a run of many commits has published."""
-        if not run.slices_done:
-            return
-        landed = ledger.count_published(self._session, where, opened.id)
-        if landed != len(run.slices_done):
-            found = f"{len(run.slices_done)} slices were committed, and the ledger holds {landed}"
-            raise unknown(contract, run.scope, opened.id, found)
-
-    def prune(self, contract: Contract, target: Target) -> tuple[str, ...]:
-        """Let go of what is older than `ledger.keep_days`; whoever is at it already does it for everybody."""
-        where = ledger.place(target.catalog, contract.ledger.schema)
-        table, days = target.resolved, contract.ledger.keep_days
-        if not _PRUNING.acquire(blocking=False):
-            return ()
-        try:
-            with self._session.translated(contract, "what is too old in the ledger"):
-                if not ledger.is_due(self._session, where, table, days):
-                    return ()
-                with self._session.transaction():
-                    kept_tables = self._kept_tables(target.catalog, contract.ledger.schema)
-                    return ledger.prune(self._session, where, kept_tables, table, days)
-        finally:
-            _PRUNING.release()
-
-    def _kept_tables(self, catalog: str, schema: str) -> list[str]:
-        """Return the tables that keep replaced rows, of every set of columns; never one that only has such a name."""
-        rows = self._session.execute(
-            "SELECT c.table_name FROM duckdb_columns() AS c JOIN duckdb_tables() AS t USING (table_oid, database_name)"
-            " WHERE c.database_name = $catalog AND c.schema_name = $schema AND c.column_name = $run"
-            " AND c.column_index = 1 AND regexp_full_match(c.table_name, 'kept_[0-9a-f]{12}') ORDER BY 1",
-            {"catalog": catalog, "schema": schema, "run": ledger.KEPT_RUN},
-        )
-        return [f"{ledger.place(catalog, schema)}.{sql.quote(name)}" for (name,) in rows]
-
-    def affected(self, contract: Contract, target: Target, scope: Scope) -> tuple[Moment, ...]:
-        """Return the slices outside `scope` that corrections touch and no run has covered since."""
-
-        def touched_since(since: str) -> list[Moment]:
-            return self._touched_since(contract, target, since)
-
-        with self._session.translated(contract, "which slices corrections touch"):
-            if not self._has_ledger(contract.ledger.schema, target.catalog):
-                return tuple(moment for moment in touched_since(FIRST_INSTANT) if not scope.contains(moment))
-            where = ledger.place(target.catalog, contract.ledger.schema)
-            return affected(self._session, where, contract, target, scope, touched_since)
-
-    def affected_since(self, contract: Contract, target: Target, instant: datetime) -> tuple[Moment, ...]:
-        """Return the slices that corrections since an instant touch, in order."""
-        since = instant.astimezone(UTC).isoformat(" ").removesuffix("+00:00")
-        with self._session.translated(contract, "which slices corrections touch"):
-            return tuple(sorted(self._touched_since(contract, target, since)))
-
-    def restored(self, contract: Contract, target: Target, labels: tuple[str, ...]) -> Mapping[str, RestoredSlice]:
-        """Return which of the slices were restored, and neither written nor found equal since."""
-        with self._session.translated(contract, "the ledger"):
-            where = ledger.place(target.catalog, contract.ledger.schema)
-            try:
-                return ledger.restored(self._session, where, target, labels)
-            except (duckdb.CatalogException, duckdb.BinderException):
-                return {}  # there is no ledger, or one that is older than restores are
-
-    def versions(self, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
-        """Return the versions in the table, by slice and then by age; none where the ledger knows of none."""
-        with self._session.translated(contract, "the versions in the table"):
-            if ("versions", "version") not in self._columns_in(target.catalog, contract.ledger.schema):
-                return ()
-            return old_versions.listed(self._session, contract, target, scope)
-
-    def prune_versions(
-        self, contract: Contract, target: Target, scope: Scope, before: datetime, opened: Opened, run: Run
-    ) -> tuple[Version, ...]:
-        """Delete the versions that are not current and were replaced before an instant; return which they were."""
-        where = ledger.place(target.catalog, contract.ledger.schema)
-        session = self._session
-        with LEDGER_LOCK, session.ending(), session.translated(contract, "old versions of the table"):
-            with session.transaction():
-                order = old_versions.take_turn(session, contract, target)
-                listed = old_versions.listed(session, contract, target, scope)
-                old = tuple(each for each in listed if each.is_replaced_before(before))
-                rows = old_versions.prune(session, contract, target, scope, before)
-                assert rows == sum(each.rows for each in old), f"{rows} rows were deleted, of {old}"
-                held = sum(each.rows for each in listed)
-                more = {"publish_order": order, "rows_before": held, "rows_after": held - rows}
-                done = replace(run, warnings=(*run.warnings, *old_versions.deleted_words(old, rows)))
-                ledger.close(session, where, opened.id, done, State.PUBLISHED, more)
-            if ledger.state_of(session, where, opened.id) is not State.PUBLISHED:
-                raise unknown(contract, scope, opened.id, "its commit was sent, and the ledger does not hold it")
-        return old
-
-    def writes_since(
-        self, contract: Contract, target: Target, run_id: str, labels: tuple[str, ...]
-    ) -> tuple[SliceWrite, ...]:
-        """Return each time that slices of a run were written, from that run on, the latest first."""
-        with self._session.translated(contract, "the ledger"):
-            where = ledger.place(target.catalog, contract.ledger.schema)
-            knows = ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
-            return ledger.writes_since(self._session, where, target, run_id, labels, knows_restores=knows)
-
-    def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
-        """Return the tables and columns of a schema."""
-        rows = self._session.execute(
-            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = $catalog"
-            " AND schema_name = $schema",
-            {"catalog": catalog, "schema": schema},
-        )
-        return {(table, column) for table, column in rows}
-
-    def _has_ledger(self, schema: str, catalog: str | None = None) -> bool:
-        return any(catalog in (None, found) for found in self._ledger_catalogs(schema))
-
-    def _ledger_catalogs(self, schema: str) -> dict[str, set[str]]:
-        """Return the databases that have a ledger, each with the columns of runs that it lacks: an older one does."""
-        rows = self._session.execute(
-            "SELECT database_name, list(column_name) FROM duckdb_columns() WHERE schema_name = $schema"
-            " AND table_name = 'runs' GROUP BY database_name HAVING list_contains(list(column_name), 'contract_digest')"
-            " ORDER BY database_name <> current_database(), database_name",
-            {"schema": schema},
-        )
-        ours = {column.name for table in ledger.TABLES if table.name == "runs" for column in table.columns}
-        return {catalog: ours.difference(columns) for catalog, columns in rows}
-
-    def runs(self, ledger_schema: str, target: str | None, limit: int) -> tuple[LedgerRun, ...]:
-        """Return the newest runs of the ledger, newest first; none when there is no ledger."""
-        found: list[LedgerRun] = []
-        with self._session.translated(None, "the ledger"):
-            for catalog, absent in self._ledger_catalogs(ledger_schema).items():
-                where = ledger.place(catalog, ledger_schema)
-                found += map(_seen, ledger.runs(self._session, where, target, limit, absent=absent))
-        return tuple(sorted(found, key=lambda run: run.requested_at, reverse=True)[:limit])
-
-    def find_runs(self, ledger_schema: str, reference: str, target: str | None = None) -> tuple[LedgerRun, ...]:
-        """Return the runs a reference may mean; none when there is no ledger."""
-        matches: list[LedgerRun] = []
-        with self._session.translated(None, "the ledger"):
-            for catalog, absent in self._ledger_catalogs(ledger_schema).items():
-                where = ledger.place(catalog, ledger_schema)
-                matches += map(_seen, ledger.find(self._session, where, reference, target, absent=absent))
-        return tuple(matches)
-
-
-def _seen(run: LedgerRun) -> LedgerRun:
-    """Return a run with whether it is at work now."""
-    return replace(run, alive=run.state == State.REQUESTED and run.process in _ALIVE)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 
-from reslice.contract import Contract
-from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import failed, interrupted, is_signalled
-from reslice.engines.sql import Dialect
+from reslice.contract import Contract, SqlFile
+from reslice.engines.duckdb.dialect import DuckDBDialect, family_of
+from reslice.engines.duckdb.errors import failed, is_signalled, lines_of, query_failed
+from reslice.engines.failures import interrupted, misused
+from reslice.engines.session import Session, SqlSession
+from reslice.engines.sql import Dialect, text_literal
+from reslice.errors import Failure, ResliceError
+from reslice.values import Column
 
 SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "python_enable_replacements = false")
 """Progress is asked for, not printed; a table that is not there is not looked for among Python's variables."""
 
 
-class DuckDBSession:
+class DuckDBSession(SqlSession):
     """A connection that runs one statement at a time. `interrupt` and `progress` may be called from any thread."""
+
+    driver_error: ClassVar[type[Exception]] = duckdb.Error
+    not_understood: ClassVar[tuple[type[Exception], ...]] = (duckdb.BinderException, duckdb.CatalogException)
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, shown: str) -> None:
         self.shown = shown
@@ -86,6 +93,53 @@ class DuckDBSession:
             self.roll_back()
             raise
 
+    def pin(self, contract: Contract) -> None:
+        """Pin what the meaning of a source may depend on."""
+        self.execute(f"SET TimeZone = {text_literal(contract.slice.timezone)}")
+
+    def check_select(self, query: SqlFile, body: str) -> None:
+        """Let DuckDB's own parser say that a file is one SELECT; Misused[source_invalid] when it is not."""
+        found = duckdb.extract_statements(body)
+        if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+            words = f"{query.name} holds {len(found)} statements" if len(found) != 1 else f"{query.name} is no SELECT"
+            failure = Failure("source_invalid", "one SELECT per file", (words,), f"correct {query.name}")
+            raise misused(query.name, failure)
+
+    def query_failed(self, contract: Contract, query: SqlFile, error: Exception) -> ResliceError:
+        """Return the error for a SQL file that DuckDB could not understand (2), or could not evaluate (4)."""
+        assert isinstance(error, duckdb.Error), "a query fails with an error of the driver"
+        return query_failed(contract, query, error)
+
+    def columns_of(self, table: str, wanted: Iterable[str]) -> tuple[Column, ...]:
+        """Return the columns of a temporary table, in its order, in the spelling of `wanted`."""
+        spellings = tuple(wanted)
+        rows = self.execute(f"DESCRIBE {table}")
+        return tuple(Column(spelled(row[0], spellings), row[1], family_of(row[1])) for row in rows)
+
+    def columns_in(self, catalog: str, schema: str) -> list[tuple[str, str, str]]:
+        """Return the columns of the tables and views of a schema: table, column, type, in order."""
+        return columns_in(self, catalog, schema)
+
+    def ledgers(self) -> list[tuple[str, str]]:
+        """Return catalog and schema of every ledger, those of the current database first."""
+        return ledgers(self)
+
+    def comment_on(self, catalog: str, schema: str, name: str) -> str | None:
+        """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
+        rows = self.execute(
+            "SELECT comment FROM (SELECT database_name, schema_name, table_name AS name, '' AS comment"
+            " FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name, coalesce(comment, 'none')"
+            " FROM duckdb_views()) AS things"
+            " WHERE database_name = $catalog AND schema_name = $schema AND lower(name) = lower($name)",
+            {"catalog": catalog, "schema": schema, "name": name},
+        )
+        return rows[0][0] if rows else None
+
+    def words_of(self, error: Exception) -> str:
+        """Return the first line of what the driver says."""
+        assert isinstance(error, duckdb.Error), "words of the driver are its own errors"
+        return lines_of(error)[0]
+
     def progress(self) -> float | None:
         """Return the percentage of the statement that runs now."""
         percent = self._connection.query_progress()
@@ -116,3 +170,27 @@ class DuckDBSession:
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
         self._connection.close()
+
+
+def columns_in(session: Session, catalog: str, schema: str) -> list[tuple[str, str, str]]:
+    """Return the columns of the tables and views of a schema: table, column, type, in order."""
+    rows = session.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = $catalog"
+        " AND schema_name = $schema ORDER BY table_name, column_index",
+        {"catalog": catalog, "schema": schema},
+    )
+    return [(table, column, type_text) for table, column, type_text in rows]
+
+
+def ledgers(session: Session) -> list[tuple[str, str]]:
+    """Return catalog and schema of every ledger, those of the current database first."""
+    rows = session.execute(
+        "SELECT database_name, schema_name FROM duckdb_columns() WHERE table_name = 'runs'"
+        " AND column_name = 'contract_digest' ORDER BY database_name <> current_database(), database_name, schema_name"
+    )
+    return [(catalog, schema) for catalog, schema in rows]
+
+
+def spelled(name: str, wanted: Iterable[str]) -> str:
+    """Return the contract's spelling of a column; DuckDB tells names apart without regard to case."""
+    return next((each for each in wanted if each.lower() == name.lower()), name)

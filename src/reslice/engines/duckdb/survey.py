@@ -14,8 +14,8 @@ from typing import Any
 import duckdb
 
 from reslice.contract import Contract, SliceColumn, Unit
+from reslice.engines import query as query_text
 from reslice.engines import sql
-from reslice.engines.duckdb import query as query_text
 from reslice.engines.duckdb.dialect import family_of
 from reslice.engines.duckdb.errors import query_failed
 from reslice.engines.duckdb.session import DuckDBSession
@@ -188,10 +188,10 @@ class DuckDBSurvey:
 
     def source_columns(self, contract: Contract, target: Target, scope: Scope) -> tuple[Column, ...]:
         """Return the columns that the contract's source would return; Misused[source_invalid] when it cannot."""
-        body, values = query_text.over_range(contract, target, scope.hull, contract.source)
+        body, values = query_text.over_range(self._session.dialect, contract, target, scope.hull, contract.source)
         try:
-            query_text.check_select(contract.source, body)
-            self._session.execute(f"SET TimeZone = {sql.text_literal(contract.slice.timezone)}")
+            self._session.check_select(contract.source, body)
+            self._session.pin(contract)
             rows = self._session.execute(f"DESCRIBE {query_text.subquery(body)}", values)
         except duckdb.Error as error:
             raise query_failed(contract, contract.source, error) from error

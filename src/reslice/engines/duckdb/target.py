@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from reslice.contract import Contract, Method
 from reslice.engines.duckdb.dialect import family_of
-from reslice.engines.duckdb.view import with_versions
+from reslice.engines.duckdb.session import spelled
 from reslice.engines.sql import quote
+from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
 from reslice.values import Column, Fill, Target
 
 if TYPE_CHECKING:
-    from reslice.engines.session import Session
+    from reslice.engines.session import Catalog, Session
 
 NEXT_VALUE = re.compile(r"\s*(?:CAST\s*\(\s*)?nextval\s*\(", re.IGNORECASE)
 NAME_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 
-def describe(session: Session, contract: Contract, path: Path | None) -> Target:
+def describe(session: Catalog, contract: Contract, path: Path | None) -> Target:
     """Describe the live table or view of the contract; columns carry the contract's spelling.
 
     Raises Refused[target_missing] when nothing has that name.
@@ -68,18 +69,6 @@ def name_parts(name: str) -> list[str]:
     """Split a table name at the dots outside double quotes; a quoted part loses its quotes."""
     parts = [quoted.replace('""', '"') if quoted or not plain else plain for quoted, plain in NAME_PART.findall(name)]
     return parts or [name]
-
-
-def spelled(name: str, wanted: Iterable[str]) -> str:
-    """Return the contract's spelling of a column; DuckDB tells names apart without regard to case."""
-    return next((each for each in wanted if each.lower() == name.lower()), name)
-
-
-def query_columns(session: Session, table: str, wanted: Iterable[str]) -> tuple[Column, ...]:
-    """Return the columns of a staged query, in its order, in the contract's spelling."""
-    rows = session.execute(f"DESCRIBE {table}")
-    spellings = tuple(wanted)
-    return tuple(Column(spelled(row[0], spellings), row[1], family_of(row[1])) for row in rows)
 
 
 def resolve(session: Session, name: str) -> tuple[str, str, str, str] | None:

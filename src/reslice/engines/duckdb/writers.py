@@ -18,11 +18,13 @@ import duckdb
 
 from reslice import ledger
 from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import lines_of, misused
+from reslice.engines.duckdb.errors import lines_of
 from reslice.engines.duckdb.publish import TURN_SECONDS
 from reslice.engines.duckdb.records import LEDGER_LOCK
-from reslice.engines.duckdb.refusals import other_ledgers
+from reslice.engines.duckdb.session import columns_in, ledgers
 from reslice.engines.duckdb.target import resolve
+from reslice.engines.failures import misused
+from reslice.engines.refusals import other_ledgers
 from reslice.engines.sql import Dialect
 from reslice.errors import Failure, Misused, OutcomeUnknown, Refused, Retryable
 
@@ -42,6 +44,14 @@ class WriterConnection:
         """Roll back whatever is open; nothing to roll back is fine."""
         with suppress(duckdb.Error):
             self._connection.execute("ROLLBACK")
+
+    def columns_in(self, catalog: str, schema: str) -> list[tuple[str, str, str]]:
+        """Return the columns of the tables of a schema: table, column, type, in order."""
+        return columns_in(self, catalog, schema)
+
+    def ledgers(self) -> list[tuple[str, str]]:
+        """Return catalog and schema of every ledger."""
+        return ledgers(self)
 
     def transaction_number(self) -> int:
         """Return the number of the transaction; a statement without one has a number of its own."""
@@ -120,11 +130,7 @@ def _is_there(writer: WriterConnection, fence: _Fence, catalog: str, schema: str
 
 
 def _ledger_columns(writer: WriterConnection, catalog: str, schema: str) -> set[tuple[str, str]]:
-    rows = writer.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = $catalog AND schema_name = $schema",
-        {"catalog": catalog, "schema": schema},
-    )
-    return {(table, column) for table, column in rows}
+    return {(table, column) for table, column, _ in writer.columns_in(catalog, schema)}
 
 
 def _make(writer: WriterConnection, fence: _Fence, catalog: str, schema: str) -> None:

@@ -1,26 +1,23 @@
-"""A SQL file of the contract as DuckDB runs it: one SELECT, its placeholders bound as typed parameters."""
+"""A SQL file of the contract as a database runs it: one SELECT, its placeholders bound as typed parameters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-import duckdb
-
 from reslice import parameters
 from reslice.contract import Contract, SqlFile
 from reslice.engines import sql
-from reslice.engines.duckdb.dialect import DuckDBDialect
-from reslice.engines.duckdb.errors import misused
-from reslice.errors import Failure
+from reslice.engines.sql import Dialect
 from reslice.moments import first_of_two
 from reslice.ranges import Range
 from reslice.values import Target
 
 
-def over_range(contract: Contract, target: Target, hull: Range, query: SqlFile) -> tuple[str, dict[str, str]]:
+def over_range(
+    dialect: Dialect, contract: Contract, target: Target, hull: Range, query: SqlFile
+) -> tuple[str, dict[str, str]]:
     """Return the SELECT of a file over a range, and the values of the parameters it uses."""
-    words = DuckDBDialect()
     column = sql.slice_column(contract, target)
     bounds = hull.column_values(column.family.value)
     start_instant, end_instant = hull.wall_bounds()
@@ -32,17 +29,17 @@ def over_range(contract: Contract, target: Target, hull: Range, query: SqlFile) 
         "end_wall": bounds.next,
         "zone": hull.zone,
     }
-    replacements = {name: words.parameter(name, column) for name in ("start", "end")}
+    replacements = {name: dialect.parameter(name, column) for name in ("start", "end")}
     if bounds.local:  # a day's last hour may be shown twice; the instant before the next day is surely the last
         replacements["start"] = _instant("start", values, hull)
-        replacements["end"] = f"({_instant('end_wall', values, hull)} - INTERVAL 1 MICROSECOND)"
+        replacements["end"] = f"({_instant('end_wall', values, hull)} - INTERVAL '1 microsecond')"
     for name in ("start_instant", "end_instant"):
         replacements[name] = _instant(name, values, hull)
     return _bound(query, replacements, values)
 
 
 def _instant(name: str, values: dict[str, str], hull: Range) -> str:
-    """Return a bound instant; a local time that is shown twice becomes the first of the two, DuckDB takes the last."""
+    """Return a bound instant; a local time that is shown twice becomes the first of the two."""
     if hull.bounds_are_instants:
         return f"CAST(${name} AS TIMESTAMPTZ)"
     first = first_of_two(values[name], hull.zone)
@@ -62,14 +59,6 @@ def _bound(query: SqlFile, replacements: Mapping[str, str], values: Mapping[str,
     marks = set(re.findall(r"\$(\w+)", used))
     body = parameters.bind(parameters.strip(query.text), replacements)
     return body, {name: value for name, value in values.items() if name in marks}
-
-
-def check_select(query: SqlFile, body: str) -> None:
-    """Let DuckDB's own parser say that a file is one SELECT; Misused[source_invalid] when it is not."""
-    found = duckdb.extract_statements(body)
-    if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
-        words = f"{query.name} holds {len(found)} statements" if len(found) != 1 else f"{query.name} is no SELECT"
-        raise misused(query.name, Failure("source_invalid", "one SELECT per file", (words,), f"correct {query.name}"))
 
 
 def create(table: str, select: str) -> str:

@@ -1,4 +1,4 @@
-"""append_version on DuckDB: which versions a table holds, and letting go of those that are not current."""
+"""append_version: which versions a table holds, and letting go of those that are not current."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines import sql, versions
-from reslice.engines.duckdb.session import DuckDBSession
+from reslice.engines.session import Session
 from reslice.moments import label, moment_from_column
 from reslice.ranges import Scope
 from reslice.values import Target, Version
 
 
-def listed(session: DuckDBSession, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
+def listed(session: Session, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:
     """Return the versions in the table, by slice and then by number; those of no run come first."""
     where = ledger.place(target.catalog, contract.ledger.schema)
     select = versions.listed_select(session.dialect, contract, target, where, scope)
@@ -44,13 +44,13 @@ def deleted_words(old: Sequence[Version], rows: int) -> tuple[str, ...]:
     return (f"{told} with {many} {were} deleted, from {old[0].slice} to {old[-1].slice}",)
 
 
-def take_turn(session: DuckDBSession, contract: Contract, target: Target) -> int:
+def take_turn(session: Session, contract: Contract, target: Target) -> int:
     """Take the turn of the table, so that no publish is under way meanwhile; the caller's transaction holds it."""
     where = ledger.place(target.catalog, contract.ledger.schema)
     return int(session.execute(ledger.fence_statement(where), {"table_name": target.resolved})[0][0])
 
 
-def prune(session: DuckDBSession, contract: Contract, target: Target, scope: Scope, before: datetime) -> int:
+def prune(session: Session, contract: Contract, target: Target, scope: Scope, before: datetime) -> int:
     """Delete old versions, in the caller's transaction; return how many rows they had."""
     where = ledger.place(target.catalog, contract.ledger.schema)
     statement = versions.prune_statement(session.dialect, contract, target, where, scope)

@@ -1,39 +1,32 @@
-"""The view of the current versions in a DuckDB database: whether there is one, whether it is ours, and making it."""
+"""The view of the current versions: whether there is one, whether it is ours, and making it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import duckdb
-
 from reslice.contract import Contract
 from reslice.engines import sql, versions
-from reslice.engines.duckdb.errors import lines_of
-from reslice.engines.session import Session
+from reslice.engines.session import Catalog, SqlSession
 from reslice.engines.sql import quote
 from reslice.errors import Failure, Refused
 from reslice.values import Family, Target
 
 
-def with_versions(session: Session, contract: Contract, target: Target) -> Target:
+def with_versions(session: Catalog, contract: Contract, target: Target) -> Target:
     """Return the target with how its current versions are read, where the ledger is one that knows of versions.
 
     Raises Refused[view_foreign] when the name of the view is taken by something that is not ours, and
     Refused[versions_unknown] when the table holds versions that its ledger does not know.
     """
-    comment = _comment(session, contract, target)
+    comment = _comment(session, target)
     if comment is not None and not comment.startswith(f"{versions.OURS}: "):
-        kind = "view" if comment is not TABLE else "table"
+        kind = "view" if comment else "table"
         found = f"{target.schema}.{versions.view_name(target)} is a {kind} that reslice did not make"
         raise _refused(contract, "view_foreign", found, f"rename that {kind}")
-    parts = {"catalog": target.catalog, "schema": contract.ledger.schema}
-    known = (
-        "SELECT 1 FROM duckdb_tables() WHERE database_name = $catalog AND schema_name = $schema"
-        " AND table_name = 'versions'"
-    )
     if not _can_have_versions(contract, target):
         return target
-    where, has_ledger = sql.dotted(target.catalog, contract.ledger.schema), bool(session.execute(known, parts))
+    where = sql.dotted(target.catalog, contract.ledger.schema)
+    has_ledger = any(table == "versions" for table, *_ in session.columns_in(target.catalog, contract.ledger.schema))
     if not has_ledger or not session.execute(versions.any_select(where, target)):
         _refuse_unknown_versions(session, contract, target)
     if not has_ledger:
@@ -49,13 +42,13 @@ def _can_have_versions(contract: Contract, target: Target) -> bool:
     return families.get(stamp) is Family.TEXT and families.get(cut, Family.OTHER) in CAN_BE_CUT
 
 
-def _refuse_unknown_versions(session: Session, contract: Contract, target: Target) -> None:
+def _refuse_unknown_versions(session: Catalog, contract: Contract, target: Target) -> None:
     """Refuse a table whose versions the ledger does not know: readers would have all of them at once."""
     if target.kind != "table" or not {column.name for column in contract.grain} <= {c.name for c in target.columns}:
         return
     stamp = quote(versions.stamp_column(contract))
-    any_id = f"SELECT 1 FROM {sql.target_name(target)} WHERE regexp_full_match({stamp}, $run_ids) LIMIT 1"
-    if not session.execute(any_id, {"run_ids": versions.RUN_IDS}):
+    is_id = session.dialect.matches(stamp, versions.RUN_IDS)
+    if not session.execute(f"SELECT 1 FROM {sql.target_name(target)} WHERE {is_id} LIMIT 1"):
         return
     rows = session.execute(versions.several_select(session.dialect, contract, target))
     if rows:
@@ -70,36 +63,26 @@ def _refuse_unknown_versions(session: Session, contract: Contract, target: Targe
 
 CAN_BE_CUT = frozenset({Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ, Family.TEXT, Family.INTEGER})
 
-TABLE = ""
-"""What stands for the comment of a table, which has none of ours."""
 
-
-def _comment(session: Session, contract: Contract, target: Target) -> str | None:
+def _comment(session: Catalog, target: Target) -> str | None:
     """Return the comment of what bears the name of the view; None when nothing does."""
-    rows = session.execute(
-        "SELECT comment FROM (SELECT database_name, schema_name, table_name AS name, '' AS comment"
-        " FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name, coalesce(comment, 'none')"
-        " FROM duckdb_views()) AS things"
-        " WHERE database_name = $catalog AND schema_name = $schema AND lower(name) = lower($name)",
-        {"catalog": target.catalog, "schema": target.schema, "name": versions.view_name(target)},
-    )
-    return rows[0][0] if rows else None
+    return session.comment_on(target.catalog, target.schema, versions.view_name(target))
 
 
-def is_up_to_date(session: Session, contract: Contract, target: Target) -> bool | None:
+def is_up_to_date(session: Catalog, contract: Contract, target: Target) -> bool | None:
     """Whether the view that others read is the one a contract needs; None when it is not there."""
-    comment = _comment(session, contract, target)
+    comment = _comment(session, target)
     return None if comment is None else comment == versions.view(session.dialect, contract, target).comment
 
 
-def make_view(session: Session, contract: Contract, target: Target) -> None:
+def make_view(session: SqlSession, contract: Contract, target: Target) -> None:
     """Make the view that others read, or bring it up to date; the caller commits.
 
     Raises Refused[contract_changed] when the versions that are there go by slices of another unit or zone, and
     Refused[method_unsupported] when a view cannot name its tables: the database is called as a schema of it is.
     """
     wanted = versions.view(session.dialect, contract, target)
-    comment = _comment(session, contract, target) or ""
+    comment = _comment(session, target) or ""
     if comment == wanted.comment:
         return
     if comment and target.has_pointers and versions.cut_of(comment) != wanted.cut:
@@ -108,9 +91,9 @@ def make_view(session: Session, contract: Contract, target: Target) -> None:
     try:
         for statement in wanted.statements:
             session.execute(statement)
-    except (duckdb.BinderException, duckdb.CatalogException) as error:
+    except session.not_understood as error:
         after = f"give the file another name than {target.catalog}, or choose another  ledger: {{schema: …}}"
-        raise _refused(contract, "method_unsupported", lines_of(error)[0], after) from error
+        raise _refused(contract, "method_unsupported", session.words_of(error), after) from error
 
 
 def _refused(contract: Contract, kind: str, found: str, after: str) -> Refused:

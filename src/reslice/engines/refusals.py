@@ -7,7 +7,7 @@ from typing import Any
 from reslice import ledger
 from reslice.contract import Contract, Method
 from reslice.engines import sql
-from reslice.engines.session import Session
+from reslice.engines.session import Catalog, Ledgers
 from reslice.errors import Failure, Refused
 from reslice.values import Target
 
@@ -27,7 +27,7 @@ def refuse_hidden_rows(contract: Contract, target: Target, row_id: str) -> None:
     hiding = [column.name for column in target.columns if column.name.lower() == row_id]
     if not hiding or contract.method not in (Method.MERGE, Method.APPEND_VERSION):
         return
-    found = f"{target.resolved} has a column {hiding[0]}, which hides the name by which DuckDB tells rows apart"
+    found = f"{target.resolved} has a column {hiding[0]}, which hides the name by which rows are told apart"
     asked = contract.quote("method", f"method: {contract.method}")
     failure = Failure("method_unsupported", asked, (found,), "rename the column, or use  method: replace_slice")
     raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
@@ -43,7 +43,7 @@ def refuse_foreign_tables(contract: Contract, tables: tuple[str, ...]) -> None:
         raise Refused(contract.name, [failure], unchanged="nothing was written")
 
 
-def refuse_second_ledger(session: Session, contract: Contract, target: Target) -> None:
+def refuse_second_ledger(session: Catalog, contract: Contract, target: Target) -> None:
     """Refuse a table that another ledger guards: two fences would let two publishes through at once."""
     for schema in other_ledgers(session, target.catalog, contract.ledger.schema, target.resolved):
         asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
@@ -52,17 +52,14 @@ def refuse_second_ledger(session: Session, contract: Contract, target: Target) -
         raise Refused(contract.name, [failure], unchanged="nothing was written")
 
 
-def other_ledgers(session: Session, catalog: str, schema: str, table: str) -> list[str]:
+def other_ledgers(session: Ledgers, catalog: str, schema: str, table: str) -> list[str]:
     """Return the schemas of ledgers other than the one in `schema` that guard a table."""
-    rows = session.execute(
-        "SELECT DISTINCT schema_name FROM duckdb_columns() WHERE database_name = $catalog AND table_name = 'fences'"
-        " AND column_name = 'generation' AND schema_name <> $schema",
-        {"catalog": catalog, "schema": schema},
-    )
     return [
         found
-        for (found,) in rows
-        if session.execute(
+        for place, found in session.ledgers()
+        if place == catalog
+        and found != schema
+        and session.execute(
             f"SELECT 1 FROM {ledger.place(catalog, found)}.fences WHERE table_name = $name", {"name": table}
         )
     ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from reslice import ledger
 from reslice.contract import Contract, Method
 from reslice.engines import sql, versions
-from reslice.engines.session import Session
+from reslice.engines.session import Catalog
 from reslice.engines.sql import kept_columns, quote, text_literal
 from reslice.errors import Failure, Refused
 from reslice.values import LedgerRun, Target
 
+KEPT_NAME = re.compile("kept_[0-9a-f]{12}")
 
-def replaced_rows(session: Session, contract: Contract, target: Target, undone: LedgerRun) -> str:
+
+def replaced_rows(session: Catalog, contract: Contract, target: Target, undone: LedgerRun) -> str:
     """Return the SELECT of the rows, of all slices, that a run replaced; of none where they are not kept any more.
 
     Raises Refused[contract_changed] when the contract means another table or method now, Refused[kept_columns] when the
@@ -40,7 +43,7 @@ def replaced_rows(session: Session, contract: Contract, target: Target, undone: 
     return f"SELECT {columns} FROM {kept} WHERE {quote(ledger.KEPT_RUN)} = {text_literal(undone.id)}"
 
 
-def _kept_then(session: Session, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str:
+def _kept_then(session: Catalog, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str:
     """Return the table that keeps the rows which the run replaced; another one has it where the file was renamed.
 
     Refuse when the table's columns are others than they were then, and name those that differ.
@@ -79,14 +82,9 @@ def _differences(then: dict[str, str], target: Target) -> Iterator[str]:
         yield f"they stood in another order: {', '.join(then)}"
 
 
-def _kept_by(session: Session, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str | None:
+def _kept_by(session: Catalog, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str | None:
     """Return the kept table that holds rows of a run which ended before it could say which one it was."""
-    rows = session.execute(
-        "SELECT table_name FROM duckdb_columns() WHERE database_name = $catalog AND schema_name = $schema"
-        " AND column_name = $run AND regexp_full_match(table_name, 'kept_[0-9a-f]{12}') ORDER BY 1",
-        {"catalog": target.catalog, "schema": contract.ledger.schema, "run": ledger.KEPT_RUN},
-    )
-    for (name,) in rows:
+    for name in kept_tables(session, target.catalog, contract.ledger.schema):
         kept = f"{where}.{quote(name)}"
         mine = f"SELECT 1 FROM {kept} WHERE {quote(ledger.KEPT_RUN)} = $run LIMIT 1"
         if session.execute(mine, {"run": undone.id}):
@@ -94,14 +92,18 @@ def _kept_by(session: Session, contract: Contract, target: Target, undone: Ledge
     return None
 
 
-def _columns_of(session: Session, contract: Contract, target: Target, kept: str) -> dict[str, str]:
+def _columns_of(session: Catalog, contract: Contract, target: Target, kept: str) -> dict[str, str]:
     """Return the columns of a kept table that are the target's, with their types; none when there is no such table."""
-    rows = session.execute(
-        "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = $catalog"
-        " AND schema_name = $schema AND table_name = $table AND column_index > 1 ORDER BY column_index",
-        {"catalog": target.catalog, "schema": contract.ledger.schema, "table": _name(kept)},
-    )
-    return dict(rows)
+    found = session.columns_in(target.catalog, contract.ledger.schema)
+    return {name: type_text for table, name, type_text in found if table == _name(kept) and name != ledger.KEPT_RUN}
+
+
+def kept_tables(session: Catalog, catalog: str, schema: str) -> list[str]:
+    """Return the tables that keep replaced rows, of every set of columns; never one that only has such a name."""
+    first: dict[str, str] = {}
+    for table, name, _ in session.columns_in(catalog, schema):
+        first.setdefault(table, name)
+    return sorted(table for table, name in first.items() if KEPT_NAME.fullmatch(table) and name == ledger.KEPT_RUN)
 
 
 def _name(kept: str) -> str:

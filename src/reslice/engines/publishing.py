@@ -1,0 +1,109 @@
+"""What every publish does inside its one transaction: compare again, read back, record.
+
+Nothing here begins or ends a transaction: whoever calls rolls all of it back when an error passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reslice import ledger
+from reslice.commands import command, restore_command
+from reslice.engines import sql
+from reslice.engines.publication import Entry, Publication
+from reslice.engines.session import Session
+from reslice.errors import Failure, Refused, Retryable
+from reslice.values import Fingerprint, State
+
+
+def as_it_was_compared(engine: Session, publication: Publication, staged_order: int) -> Publication:
+    """Refuse when a later run has finished, or the slices are no longer what was compared.
+
+    Return the publish with what the turn has shown: whether slices have versions.
+    """
+    staged = publication.staged
+    hull = publication.compared.hull
+    later = ledger.later_run(engine, publication.where, staged.target.resolved, staged_order, hull)
+    if later is not None:
+        found = f"{later} staged its rows after this run did, and has finished"
+        raise refused(publication, "later_run", "the newest source rows stay", found)
+    if not engine.execute(publication.holds(engine.dialect, publication.names.base, publication.compared))[0][0]:
+        before = publication.base.rows
+        live = engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0]
+        found = f"{publication.compared.text} held {before} rows when it was compared and now {live}"
+        if live == before:
+            found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
+        raise refused(publication, "base_moved", "the slice is what it was compared with", found)
+    return replace(publication, points=engine.execute(f"SELECT {publication.pointing(engine.dialect)}")[0][0])
+
+
+def refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
+    """Return the refusal of a publish that found the table other than it was to be."""
+    contract, staged = publication.staged.contract, publication.staged
+    after = command("plan", contract.name, staged.scope)
+    if staged.restores:
+        after = restore_command(staged.restores, staged.scope)
+    about = f"{contract.name} for {staged.scope.text}"
+    unchanged = f"{contract.table} is as the other writer left it; nothing was written"
+    return Refused(about, [Failure(kind, asked, (found,), after)], unchanged=unchanged)
+
+
+def referenced(publication: Publication, row: str) -> Refused:
+    """Return the refusal of a publish that would take a row away which rows of other tables point at."""
+    contract, target = publication.staged.contract, publication.staged.target
+    found = f"rows of {', '.join(target.referenced_by) or 'another table'} point at ({row}), which would be removed"
+    asked = f"no row is removed from {contract.table} while another points at it"
+    after = "delete the rows that point at it, or keep its group in the source"
+    about = f"{contract.name} for {publication.staged.scope.text}"
+    unchanged = f"{contract.table} is as it was; everything was rolled back"
+    return Refused(about, [Failure("target_referenced", asked, (found,), after)], unchanged=unchanged)
+
+
+def refuse_when_not_as_staged(engine: Session, publication: Publication) -> None:
+    """Read the slices back inside the transaction; what is not exactly the staged rows is never committed."""
+    rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.written))[0]
+    live = Fingerprint(int(rows), int(total))
+    if live != publication.after:
+        written, staged = (
+            engine.execute(publication.content(engine.dialect, table))[0][0]
+            for table in (sql.relation(publication.staged.target), publication.names.staged)
+        )
+        found = f"read back {written} ({live}) against {staged} staged ({publication.after})"
+        raise refused(publication, "not_as_staged", "the target holds the staged rows", found)
+
+
+def write_ledger(engine: Session, publication: Publication, entry: Entry, order: int, milliseconds: int) -> None:
+    """Write the slices, groups and, for a run of one commit, the end of the run, in the data's own transaction."""
+    where, run, run_id = publication.where, entry.run, entry.opened.id
+    ledger.insert_slices(
+        engine, where, run_id, publication.slices, ["published"] * len(publication.slices), is_published=True
+    )
+    ledger.insert_groups(engine, where, run_id, entry.groups)
+    if run is None:
+        return
+    ledger.insert_rest(engine, where, run_id, run, [each.label for each in publication.slices])
+    more = {
+        "staged_order": entry.staged_order,
+        "publish_order": order,
+        "lock_milliseconds": milliseconds,
+        "kept_table": publication.kept,
+    }
+    state = State.RESTORED if publication.staged.restores else State.PUBLISHED
+    closed = ledger.close(engine, where, run_id, replace(run, id=run_id), state, more)
+    assert closed == 1, f"{run_id} was no longer open when it was to be published"
+
+
+def not_published(publication: Publication, kind: str, text: str) -> Retryable:
+    """Return the error of a publish that was rolled back, and may go through when it is run again."""
+    contract = publication.staged.contract
+    about = f"{contract.name} for {publication.staged.scope.text}"
+    failure = Failure(kind, "the slice replaced in one commit", (text,), once_more(publication))
+    return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
+
+
+def once_more(publication: Publication) -> str:
+    """Return the command that tries the same again."""
+    staged = publication.staged
+    if staged.restores:
+        return restore_command(staged.restores, staged.scope, "--yes")
+    return command("run", staged.contract.name, staged.scope)
