@@ -6,16 +6,18 @@ dead server or network is noticed within two minutes. No password is in a messag
 
 from __future__ import annotations
 
-import select
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import timedelta
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 import psycopg
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import PGconn
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGconn
 
 from reslice.contract import Connection
 from reslice.engines.postgres.connection_errors import Hidden, hidden, is_temporary, misused, not_opened, said
@@ -28,6 +30,7 @@ POOLER_SECONDS = 2.0
 POOLER_ROUNDS = 8
 
 DEFAULTS: Mapping[str, str] = {
+    "fallback_application_name": "reslice",
     "connect_timeout": "10",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
@@ -89,38 +92,110 @@ def behind_transaction_pooler(connection: psycopg.Connection[Any], dsn: str) -> 
 
     `connection` is idle and in autocommit mode, and `dsn` is what it was opened by. A proxy tells the client another
     process than the server has. Such a one is asked further: while a second client is inside a transaction, the first
-    is still on its own server process, or there is no session. A proxy that gives out processes in turn may let that
-    seem so once; not in every one of several rounds.
+    has the server process to itself, or there is no session. A proxy that gives out processes in turn may let it seem
+    so once, and not in every round. Where the answer is not None, `connection` may be closed.
     """
-    first = _asked(connection.pgconn, POOLER_SECONDS)
-    if first is None or first == connection.info.backend_pid:
-        return None
-    second, error = _tried(dsn)
-    if second is None:
-        assert error is not None
-        raise not_opened("a second connection", error, hidden(dsn, ""))
-    with second:
-        for _ in range(POOLER_ROUNDS):
-            if seen := _one_round(connection.pgconn, second, first):
-                return seen
-    return None
-
-
-def _one_round(one: PGconn, second: psycopg.Connection[Any], first: int) -> str | None:
-    """Return what shows that both connections share server processes; None when this round shows nothing."""
+    hide = hidden(dsn, "")
     try:
-        other = _asked(second.pgconn, POOLER_SECONDS, b"BEGIN; " + _OWN_PROCESS)
-    except psycopg.Error:
-        return "a proxy allows no transactions"
-    if other is None:
-        # Every session has a process of its own and all are taken; or the first connection waits for one as well.
-        other = -1
-    again = _asked(one, POOLER_SECONDS)
-    with suppress(psycopg.Error):
-        second.pgconn.finish() if other == -1 else _asked(second.pgconn, POOLER_SECONDS, b"ROLLBACK")
-    if again is None:
-        _answer(one, time.monotonic() + POOLER_SECONDS)
-        return "a proxy gave the server process of this connection to another client"
-    if again != first:
-        return f"two statements of one connection ran in the server processes {first} and {again}"
-    return None if other != first else f"two connections shared the server process {first}"
+        first = _asked(connection.pgconn)
+        if first == connection.info.backend_pid:
+            return None
+        if first is None:
+            return "a proxy gave no server process within two seconds"
+        second, error = _tried(dsn)
+        if second is not None:
+            with closing(second):
+                return next(filter(None, _rounds(connection.pgconn, second.pgconn, first)), None)
+    except psycopg.Error as failed:
+        error = failed
+    assert error is not None
+    if "statement pooling" in str(error):
+        return "a proxy gives a server process for one statement, and allows no transactions"
+    raise not_opened("a second connection", error, hide)
+
+
+def _rounds(one: PGconn, other: PGconn, first: int) -> Iterator[str | None]:
+    """Yield what each round shows; None when it shows nothing."""
+    for _ in range(POOLER_ROUNDS):
+        second = _asked(other, b"BEGIN; " + _OWN_PROCESS)
+        again = _asked(one)
+        if again is None:
+            other.finish()
+            if _answer(one) is None:
+                one.finish()
+            yield "a proxy gave the server process of one connection to another, and the first waits for it"
+            return
+        if second is None:
+            # Every process is taken by a session, and the first connection still has its own.
+            yield None if again == first else _moved(first, again)
+            return
+        if again != first:
+            yield _moved(first, again)
+        yield f"a proxy gave the server process {first} to two connections" if second == first else None
+        _asked(other, b"ROLLBACK")
+
+
+def _moved(first: int, again: int) -> str:
+    return f"a proxy ran two statements of one connection in the server processes {first} and {again}"
+
+
+def _asked(pgconn: PGconn, statement: bytes = _OWN_PROCESS) -> int | None:
+    """Return the number a statement ends with; None when none came within two seconds."""
+    pgconn.send_query(statement)
+    pgconn.flush()
+    return _answer(pgconn)
+
+
+def _answer(pgconn: PGconn) -> int | None:
+    deadline, number, failed = time.monotonic() + POOLER_SECONDS, None, b""
+    with DefaultSelector() as selector:
+        selector.register(pgconn.socket, EVENT_READ)
+        while True:
+            while pgconn.is_busy():
+                if not selector.select(max(deadline - time.monotonic(), 0)):
+                    return None
+                pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is None:
+                break
+            failed = failed or (result.error_message if result.status == ExecStatus.FATAL_ERROR else b"")
+            if result.ntuples:
+                number = int(result.get_value(0, 0) or b"0")
+    if failed:
+        raise psycopg.OperationalError(failed.decode(errors="replace"))
+    return number
+
+
+def _tried(dsn: str) -> tuple[psycopg.Connection[tuple[Any, ...]] | None, psycopg.Error | None]:
+    """Return a connection, or why there is none."""
+    try:
+        given = _given(dsn)
+        more: dict[str, Any] = {key: value for key, value in DEFAULTS.items() if key not in given}
+        opened = psycopg.connect(dsn, autocommit=True, prepare_threshold=None, client_encoding="UTF8", **more)
+        return opened, None
+    except psycopg.Error as error:
+        return None, error
+    except UnicodeError:
+        return None, psycopg.ProgrammingError("the host is none that a host can be called")
+
+
+def _given(dsn: str) -> set[str]:
+    """Return the options that the URL, the environment or a service file give a value.
+
+    libpq knows where to look. It is started with hosts and ports that do not match, which it refuses before it reads a
+    password or opens a socket, and tells what it has gathered until then.
+    """
+    probe = {**conninfo_to_dict(dsn), "host": "a,b", "hostaddr": "", "port": "1,2,3"}
+    pgconn = pq.PGconn.connect_start(make_conninfo("", **probe).encode())
+    try:
+        return {option.keyword.decode() for option in pgconn.info if option.val}
+    finally:
+        pgconn.finish()
+
+
+def _new_enough(shown: str, opened: psycopg.Connection[tuple[Any, ...]]) -> psycopg.Connection[tuple[Any, ...]]:
+    if opened.info.server_version >= OLDEST:
+        return opened
+    version = (opened.info.parameter_status("server_version") or "of an unknown version").split(" ")[0]
+    opened.close()
+    raise misused(shown, (f"PostgreSQL {version}; reslice needs 16 or newer",), "use a newer server")

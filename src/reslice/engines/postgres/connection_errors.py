@@ -23,6 +23,9 @@ WHOLE_LENGTH = 4
 NAME_LENGTH = 63
 """The server cuts the name of a database or a role to this many bytes, and says it so."""
 
+NEVER_SAID = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+"""The options that neither libpq nor a server ever repeats."""
+
 LINES_MOST = 4
 
 TEMPORARY = (
@@ -81,45 +84,53 @@ MISTAKES = (
 _INVALID_OPTION = re.compile(r"invalid \w+ value")
 _ATTEMPT = re.compile(r"^- (host: .*?, port: .*?, hostaddr: (?:None|'[^']*')): ", re.MULTILINE)
 _SERVER = re.compile(r"(?:connection failed: )?(?:connection to )?(server (?:at|on socket) .*?) failed: (.*)")
-_SEVERITY = re.compile(r"^(?:connection failed: )?(?:(?:FATAL|ERROR|PANIC): +)?")
+_SEVERITY = re.compile(r"^(?:connection failed: |connection is bad: )?(?:(?:FATAL|ERROR|PANIC): +)?")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'|«([^»]*)»|»([^«]*)«|„([^“]*)“")
-_ADDRESS = re.compile(r"\([0-9A-Fa-f:.]*[.:][0-9A-Fa-f:.]*(?:%\w+)?\)")
+_ALL_QUOTED = re.compile(r"[\"'].*[\"']", re.DOTALL)
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.]*[.:][0-9A-Fa-f:.]*(?:%\w+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What no message may hold: the values of a connection that the contract's text does not show."""
+    """What no message may hold: the values of a connection that the contract's text does not show.
+
+    `has_host` says that one is a host, whose address says as much; `has_quote` that one which a server may repeat has a
+    quotation mark in it.
+    """
 
     values: tuple[str, ...]
     has_host: bool = False
+    has_quote: bool = False
 
     def masked(self, text: str) -> str:
         """Return a message without any of the values, whole or in parts."""
-        if not self.values:
-            return text
-        text = _QUOTED.sub(self._quoted, text)
         for value in sorted(self.values, key=len, reverse=True):
             whole = re.escape(value)
             text = re.sub(whole if len(value) >= WHOLE_LENGTH else rf"(?<!\w){whole}(?!\w)", MASK, text)
-        return _ADDRESS.sub(f"({MASK})", text) if self.has_host else text
+        if self.has_quote:  # where a quoted value ends cannot be told
+            text = _ALL_QUOTED.sub(f'"{MASK}"', text)
+        text = _QUOTED.sub(self._quoted, text) if self.values else text
+        return re.sub(rf"\({_ADDRESS.pattern}\)", f"({MASK})", text) if self.has_host else text
 
     def _quoted(self, found: re.Match[str]) -> str:
         word = next(each for each in found.groups() if each is not None)
-        is_hidden = word and any(word in value or value in word for value in self.values)
-        return f"{found[0][0]}{MASK}{found[0][-1]}" if is_hidden else found[0]
+        is_hidden = any(word in value or value in word for value in self.values)
+        is_hidden = is_hidden or (self.has_host and _ADDRESS.fullmatch(word) is not None)
+        return f"{found[0][0]}{MASK}{found[0][-1]}" if word and is_hidden else found[0]
 
 
 def hidden(url: str, shown: str) -> Hidden:
     """Return what messages about a connection to `url` may not hold, where `shown` is what everybody may read of it."""
     visible = _values(re.sub(r"\$\{[^{}]*\}", MASK, shown))
     kept: set[str] = set()
-    has_host = False
+    has_host = has_quote = False
     for key, value in _values(url).items():
         if key in visible and MASK not in visible[key]:
             continue
         has_host = has_host or key in ("host", "hostaddr")
+        has_quote = has_quote or (key not in NEVER_SAID and re.search("[\"']", value) is not None)
         kept |= {value, *(value.split(",") if key in ("host", "hostaddr", "port") else ())}
-    return Hidden(tuple(sorted(_as_said(kept))), has_host)
+    return Hidden(tuple(sorted(_as_said(kept))), has_host, has_quote)
 
 
 def _as_said(values: Iterable[str]) -> set[str]:
@@ -164,7 +175,7 @@ def _attempts(text: str) -> Iterator[tuple[str, str]]:
 
 def is_temporary(error: psycopg.Error) -> bool:
     """Whether one of the servers is there and says that it will take a connection soon."""
-    return any(word in str(error) for word in TEMPORARY)
+    return any(word in _unquoted(text) for _, text in _attempts(str(error)) for word in TEMPORARY)
 
 
 def is_mistake(error: psycopg.Error) -> bool:
@@ -173,9 +184,13 @@ def is_mistake(error: psycopg.Error) -> bool:
 
 
 def _is_mistake(line: str) -> bool:
-    if any(word in line for word in TEMPORARY) or "No such file or directory" in line:
-        return False
-    return any(word in line for word in MISTAKES) or _INVALID_OPTION.search(line) is not None
+    words = _unquoted(line)
+    return any(word in words for word in MISTAKES) or _INVALID_OPTION.search(words) is not None
+
+
+def _unquoted(text: str) -> str:
+    """Return a message without the names in it: a role may be called `no such user`."""
+    return _QUOTED.sub('""', text)
 
 
 def not_opened(shown: str, error: psycopg.Error, hide: Hidden) -> ResliceError:
