@@ -127,7 +127,12 @@ KINDS_NEXT: dict[str, str] = {
     "target_key": "Add the stamp of the run's id to the key, or drop the key: each version repeats a row's own key.",
     "view_foreign": "Give that view or table another name: `append_version` needs `TABLE_current` for its own view.",
     "versions_unknown": "Give the table its name and its ledger back, or run it once by `replace_slice` and go on.",
-    "target_rights": "Run as a user who may write the file and its folder.",
+    "target_rights": (
+        "Run as a user who may write the file and its folder; on PostgreSQL have the owner grant the role what it lacks."
+    ),
+    "target_policies": "Run as the table's owner, or as a role with BYPASSRLS: hidden rows cannot be compared.",
+    "source_rights": "Grant the role SELECT on what the source reads; where a row policy applies, use another role.",
+    "pooler": "Name the server itself in `connection:`, or a pool that keeps one session per client.",
     "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
     "functions_replaced": (
         "Drop the macro, named like `md5`, `sum` or another: with it, different rows could have equal fingerprints."

@@ -108,7 +108,8 @@ def staged_and_compared(
     )
     on_step("comparing")
     diff = compare(engine, checked)
-    warned = (*progress.run.warnings, *warnings(checked, diff))
+    remarks = target.remarks if diff.differing else ()
+    warned = (*progress.run.warnings, *remarks, *warnings(checked, diff))
     progress.run = replace(progress.run, diff=diff, warnings=warned)
     return staged, diff
 

@@ -47,7 +47,9 @@ def publish_whole(job: Job, run: Run) -> Run:
         sql=job.engine.publish_statements(staged, approved.rewrite, approved.diff),
         slices_done=tuple(each.label for each in approved.rewrite),
     )
+    done = replace(done, warnings=(*done.warnings, *_stale(staged)))
     published = job.engine.publish(staged, approved, approved.rewrite, job.opened, replace(done, slices_done=()))
+    done = replace(done, warnings=(*done.warnings, *published.warnings))
     if not published.guards_updates:
         done = replace(done, warnings=(*done.warnings, UNGUARDED))
     return _read_back(job, done, approved.rewrite)
@@ -74,15 +76,23 @@ def publish_each(job: Job, run: Run) -> Run:
                 raise
             raise _partly(job, run, done, each, error) from error
         done.append(each)
-        if not published.guards_updates:
-            warnings = (UNGUARDED,)
-    finished = replace(_with_done(job, run, done), outcome=Outcome.PUBLISHED, warnings=(*run.warnings, *warnings))
+        warnings = (*warnings, *(f"{each.label}: {warning}" for warning in published.warnings))
+        if not published.guards_updates and UNGUARDED not in warnings:
+            warnings = (*warnings, UNGUARDED)
+    warnings = (*run.warnings, *_stale(job.staged), *warnings)
+    finished = replace(_with_done(job, run, done), outcome=Outcome.PUBLISHED, warnings=warnings)
     contract, target = job.staged.contract, job.staged.target
     try:
         job.engine.ledger.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
     except ResliceError as error:
         raise _unrecorded(job, finished, done, error) from error
     return _read_back(job, finished, tuple(done))
+
+
+def _stale(staged: Staged) -> tuple[str, ...]:
+    """Say which materialised views read the table, and still hold what they read before."""
+    words = "reads this table and is stale: REFRESH MATERIALIZED VIEW"
+    return tuple(f"{name} {words} {name}" for name in staged.target.readers)
 
 
 def _with_done(job: Job, run: Run, done: list[SliceDiff]) -> Run:

@@ -95,6 +95,9 @@ def _replacing_failures(engine: Engine, contract: Contract, target: Target) -> I
         yield Failure("target_not_table", asked, (found,), "name the table behind it")
         return
     yield from _rights_failures(contract, target)
+    for each in target.hindrances:
+        if not each.methods or contract.method in each.methods:
+            yield Failure(each.kind, asked, (each.found,), each.next)
     if target.referenced_by and contract.method is Method.REPLACE_SLICE:
         found = f"foreign keys of {', '.join(target.referenced_by)} point at {target.resolved}"
         after = "method: merge  leaves rows in place whose values are the same, and updates the others"

@@ -65,6 +65,19 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Hindrance:
+    """Something that keeps rows of a target from being replaced: the kind of refusal, and what helps.
+
+    `methods` are those that it concerns; empty is all of them.
+    """
+
+    kind: str
+    found: str
+    next: str
+    methods: frozenset[Method] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The live table a contract names, as the database describes it.
 
@@ -87,6 +100,11 @@ class Target:
     keys: tuple[frozenset[str], ...] = ()
     current: str = ""
     has_pointers: bool = False
+    hindrances: tuple[Hindrance, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What a person should know of before rows are replaced, such as triggers that fire for them."""
+    readers: tuple[str, ...] = ()
+    """Materialised views that read the table, and stay as they were."""
 
     @property
     def resolved(self) -> str:
@@ -473,6 +491,8 @@ class Published:
     order: int
     lock_milliseconds: int
     guards_updates: bool = True
+    warnings: tuple[str, ...] = ()
+    """What happened on the way: attempts that were rolled back, an answer that was lost and found out."""
 
 
 @dataclass(frozen=True, slots=True)

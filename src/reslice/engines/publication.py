@@ -40,6 +40,8 @@ class Entry:
     run: Run | None
     groups: tuple[tuple[int, GroupDiff], ...]
     staged_order: int
+    warnings: tuple[str, ...] = ()
+    """What happened on the way to this commit, which is in the run's warnings as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +138,14 @@ class Publication:
             "COMMIT",
         )
 
-    def read_back(self, session: Session, turns: Sequence[int], run_id: str) -> ReadBack:
+    def read_back(self, session: Session, turns: Sequence[int], run_id: str, *, has_staged: bool = True) -> ReadBack:
         """Read the written slices, and in the same snapshot whether others took a turn since the first of `turns`.
 
         Where versions stay in the table the one before is read as well: what changed there is not current any more.
+        Without the staged rows, which went with a connection that was lost, their fingerprints say what was staged.
         """
         table = {"table_name": self.staged.target.resolved}
-        holds = self.holds(session.dialect, self.names.staged, self.written)
+        holds = self.holds(session.dialect, self.names.staged, self.written) if has_staged else "SELECT false"
         generation = f"SELECT generation FROM {self.where}.fences WHERE table_name = $table_name"
         is_held, now = session.execute(f"SELECT ({holds}), ({generation})", table)[0]
         is_later = now != turns[0] + len(turns) - 1

@@ -102,7 +102,8 @@ class Records(ABC):
             present = self._columns_in(target.catalog, schema)
             refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
             refuse_second_ledger(self._session, request.contract, target)
-            for statement in ledger.create_statements(where, present):
+            new_schema = self._session.dialect.new_schema(target.catalog, schema)
+            for statement in ledger.create_statements(where, present, new_schema):
                 self._session.execute(statement)
             self._claim()
             alive = self._alive(ledger.open_processes(self._session, where))
@@ -134,7 +135,9 @@ class Records(ABC):
             refuse_foreign_tables(contract, ledger.foreign_tables(present))
             if target is not None:
                 refuse_second_ledger(session, contract, target)
-            statements = ledger.create_statements(ledger.place(catalog, contract.ledger.schema), present)
+            new_schema = session.dialect.new_schema(catalog, contract.ledger.schema)
+            where = ledger.place(catalog, contract.ledger.schema)
+            statements = ledger.create_statements(where, present, new_schema)
             for statement in statements:
                 session.execute(statement)
             names = [table.name for table in ledger.TABLES]

@@ -132,6 +132,9 @@ class Dialect(Protocol):
     def row_id(self) -> str:
         """Return the column that tells rows of one table apart, within one transaction."""
 
+    def new_schema(self, catalog: str, schema: str) -> str:
+        """Return the name of a schema in the statement that makes it."""
+
     @property
     def clock(self) -> str:
         """Return the expression of the time at which something is written."""

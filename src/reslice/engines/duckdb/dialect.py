@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from reslice.contract import SliceColumn, Unit
-from reslice.engines.sql import column_list, text_literal
+from reslice.engines.sql import column_list, dotted, text_literal
 from reslice.moments import first_of_two
 from reslice.values import Column, Family, Fill, Target
 
@@ -185,6 +185,10 @@ class DuckDBDialect:
         """Return `*`, so that a column which was added since is an error, without what the database computes."""
         computed = [column.name for column in target.columns if column.fill is Fill.GENERATED]
         return f"* EXCLUDE ({column_list(computed)})" if computed else "*"
+
+    def new_schema(self, catalog: str, schema: str) -> str:
+        """Return the name of a schema with that of its file."""
+        return dotted(catalog, schema)
 
     def overriding(self, target: Target, columns: Iterable[str]) -> str:
         """Return nothing: an INSERT may give any column its value."""

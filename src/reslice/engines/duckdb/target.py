@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reslice.contract import Contract, Method
 from reslice.engines.duckdb.dialect import family_of
 from reslice.engines.duckdb.session import spelled
+from reslice.engines.names import name_parts, near_table
 from reslice.engines.sql import quote
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reslice.engines.session import Catalog, Session
 
 NEXT_VALUE = re.compile(r"\s*(?:CAST\s*\(\s*)?nextval\s*\(", re.IGNORECASE)
-NAME_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 
 def describe(session: Catalog, contract: Contract, path: Path | None) -> Target:
@@ -65,12 +64,6 @@ def described(session: Session, found: tuple[str, str, str, str], wanted: tuple[
     )
 
 
-def name_parts(name: str) -> list[str]:
-    """Split a table name at the dots outside double quotes; a quoted part loses its quotes."""
-    parts = [quoted.replace('""', '"') if quoted or not plain else plain for quoted, plain in NAME_PART.findall(name)]
-    return parts or [name]
-
-
 def resolve(session: Session, name: str) -> tuple[str, str, str, str] | None:
     """Return catalog, schema, name and kind of the table or view that `name` means on a connection; None if none."""
     return _find(session, name_parts(name))
@@ -108,22 +101,11 @@ def _missing(session: Session, contract: Contract) -> Refused:
         "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1"
     )
     names = [row[0].removeprefix("main.") for row in rows if not row[0].startswith(f"{contract.ledger.schema}.")]
-    near = _near(contract.table, names)
+    near = near_table(contract.table, names)
     found = f"the database has no table {contract.table}" + (f"; did you mean {near}?" if near else "")
     asked = contract.quote("table", f"table: {contract.table}")
     failure = Failure("target_missing", asked, (found,), "create the table, or correct the contract")
     return Refused(contract.name, [failure], unchanged="nothing was written")
-
-
-def _near(table: str, names: Sequence[str]) -> str | None:
-    """Return the table that was meant: of that name in another schema, or of a name that is alike."""
-    own = name_parts(table)[-1]
-    by_own_name = {name.rpartition(".")[2]: name for name in reversed(names)}
-    if own in by_own_name:
-        return by_own_name[own]
-    whole = difflib.get_close_matches(table, names, n=1)
-    near = [by_own_name[name] for name in difflib.get_close_matches(own, by_own_name, n=1)]
-    return next(iter((*whole, *near)), None)
 
 
 def _generated(session: Session, parameters: dict[str, Any]) -> frozenset[str]:

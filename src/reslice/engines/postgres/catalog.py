@@ -1,0 +1,67 @@
+"""What there is in a PostgreSQL database, read from its own catalog."""
+
+from __future__ import annotations
+
+from reslice.engines.postgres.dialect import family_of
+from reslice.engines.session import Session
+from reslice.values import Column
+
+TYPES = (
+    " JOIN pg_catalog.pg_type AS y ON y.oid = a.atttypid"
+    " LEFT JOIN pg_catalog.pg_type AS b ON b.oid = nullif(y.typbasetype, 0)"
+)
+"""The type of an attribute `a`, and of a domain the type that it is made of."""
+
+BASE_TYPE = (
+    "pg_catalog.format_type(coalesce(nullif(y.typbasetype, 0), a.atttypid),"
+    " CASE WHEN y.typbasetype <> 0 THEN y.typtypmod ELSE a.atttypmod END)"
+)
+TYPE = "pg_catalog.format_type(a.atttypid, a.atttypmod)"
+KIND = "coalesce(b.typtype, y.typtype)"
+
+
+def columns_in(session: Session, schema: str) -> list[tuple[str, str, str]]:
+    """Return the columns of the tables and views of a schema that this role may read: table, column, type, in order."""
+    rows = session.execute(
+        f"SELECT c.relname, a.attname, {TYPE} FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid"
+        " WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $schema"
+        " AND has_schema_privilege(oid, 'USAGE')) AND a.attnum > 0 AND NOT a.attisdropped"
+        " AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND has_table_privilege(c.oid, 'SELECT')"
+        " ORDER BY c.relname, a.attnum",
+        {"schema": schema},
+    )
+    return [(table, column, type_text) for table, column, type_text in rows]
+
+
+def columns_of(session: Session, table: str) -> tuple[Column, ...]:
+    """Return the columns of a relation by its qualified, quoted name."""
+    rows = session.execute(
+        f"SELECT a.attname, {TYPE}, {BASE_TYPE}, {KIND} FROM pg_catalog.pg_attribute AS a{TYPES}"
+        " WHERE a.attrelid = CAST($name AS regclass) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+        {"name": table},
+    )
+    return tuple(Column(name, type_text, family_of(base, kind)) for name, type_text, base, kind in rows)
+
+
+def ledgers(session: Session) -> list[tuple[str, str]]:
+    """Return database and schema of every ledger that this role may read."""
+    rows = session.execute(
+        "SELECT current_database(), n.nspname FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid"
+        " WHERE c.relname = 'runs' AND c.relkind = 'r' AND a.attname = 'contract_digest' AND NOT a.attisdropped"
+        " AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') ORDER BY n.nspname"
+    )
+    return [(catalog, schema) for catalog, schema in rows]
+
+
+def comment_on(session: Session, schema: str, name: str) -> str | None:
+    """Return the comment of the view of a name: `none` where it has none, empty for another thing, None for nothing."""
+    rows = session.execute(
+        "SELECT CASE WHEN c.relkind = 'v' THEN coalesce(obj_description(c.oid, 'pg_class'), 'none') ELSE '' END"
+        " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = $schema AND c.relname = $name",
+        {"schema": schema, "name": name},
+    )
+    return rows[0][0] if rows else None

@@ -1,0 +1,126 @@
+"""PostgreSQL: many sessions write at the same time, so everything that must not change is locked while it is decided.
+
+Staging is one REPEATABLE READ transaction that writes only temporary tables; nothing of the facts leaves the server.
+A publish is a second, short transaction. See `publish` for what keeps two of them, and live writers, apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+from reslice.contract import Contract, Method
+from reslice.engines import sql
+from reslice.engines.base import Capability, ReadBack, Support
+from reslice.engines.engine import SqlEngine
+from reslice.engines.postgres import locks
+from reslice.engines.postgres.health import PostgresHealth
+from reslice.engines.postgres.publish import publish
+from reslice.engines.postgres.records import PostgresLedger
+from reslice.engines.postgres.session import PostgresSession
+from reslice.engines.postgres.survey import PostgresSurvey
+from reslice.engines.postgres.target import describe
+from reslice.engines.publication import Entry, Publication
+from reslice.engines.sql import text_literal
+from reslice.ranges import Moment, moment_from_column
+from reslice.values import Opened, Published, SliceDiff, Staged, Target
+
+PARTITIONS = (
+    "swapping partitions takes a lock that waits for every reader and makes every reader wait; use replace_slice, which"
+    " replaces a partition's rows as well"
+)
+
+
+class Postgres(SqlEngine, PostgresSession):
+    """One connection to one PostgreSQL database."""
+
+    name = "postgresql"
+    temporary = "pg_temp"
+    methods: Mapping[Method, Capability] = {
+        Method.REPLACE_SLICE: Capability(Support.YES),
+        Method.MERGE: Capability(Support.YES),
+        Method.APPEND_VERSION: Capability(Support.YES),
+        Method.REPLACE_PARTITION: Capability(Support.NEVER, PARTITIONS),
+    }
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], *, shown: str, reopen: Callable[[], psycopg.Connection[Any]]
+    ) -> None:
+        PostgresSession.__init__(self, connection, shown, reopen)
+        SqlEngine.__init__(self)
+        self.version = str(connection.info.parameter_status("server_version") or "").split()[0]
+        self.ledger: PostgresLedger = PostgresLedger(self, self.touched_since, self.version)
+        self.survey = PostgresSurvey(self)
+        self.health = PostgresHealth(self, self.ledger)
+
+    def close(self) -> None:
+        """Let go of the connection; its temporary tables and locks are gone."""
+        self.ledger.close()
+        PostgresSession.close(self)
+
+    # --- reading the database ---------------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """Return the database's clock."""
+        with self.translated(None, "the clock of the database"):
+            text = self.execute("SELECT CAST(timezone('UTC', clock_timestamp()) AS text)")[0][0]
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+    def target(self, contract: Contract) -> Target:
+        """Describe the live table; Refused[target_missing] when there is none of that name."""
+        with self.translated(contract, f"what {contract.table} is"):
+            return describe(self, contract)
+
+    @contextmanager
+    def _snapshot(self, contract: Contract, target: Target, token: str, opened: Opened | None) -> Iterator[None]:
+        """Open the snapshot, and give it its number while no other staging of this table does."""
+        limit = contract.timeouts.statement
+        key = locks.key(locks.STAGING, text_literal(target.resolved))
+        if opened is not None:  # numbers and snapshots are in one order
+            self.execute(f"SELECT pg_advisory_lock({key})")
+        try:
+            self.ledger.take_order(contract, target, token, opened)
+            self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE")
+            milliseconds = 0 if limit is None else max(round(limit.total_seconds() * 1000), 1)
+            self.execute("SELECT set_config('statement_timeout', $limit, true)", {"limit": f"{milliseconds}ms"})
+        finally:
+            if opened is not None and not self.is_lost:
+                self.execute(f"SELECT pg_advisory_unlock({key})")
+        yield
+        self.commit()
+
+    def extent(self, contract: Contract, target: Target) -> tuple[Moment, Moment] | None:
+        """Return the first and the last slice of which the target holds rows; None when it holds none.
+
+        Rows whose value is no day of the calendar lie in no slice. An index of the slice column serves both ends.
+        """
+        column = sql.slice_column(contract, target)
+        value = self.dialect.plain(sql.quote(column.name), column)
+        inside = self.dialect.in_calendar(value, column)
+        ends = (f"(SELECT {word}({value}) FROM {sql.relation(target)} WHERE {inside})" for word in ("min", "max"))
+        starts = [self.dialect.slice_start(end, column, contract.slice) for end in ends]
+        texts = ", ".join(self.dialect.slice_text(start, column) for start in starts)
+        with self.translated(contract, f"the slices of {target.resolved}"):
+            self.pin(contract)
+            first, last = self.execute(f"SELECT {texts}")[0]
+        if first is None:
+            return None
+        family, cut = column.family.value, contract.slice
+        start, end = (moment_from_column(text, family, cut.unit, cut.timezone) for text in (first, last))
+        return start, end
+
+    # --- publishing -------------------------------------------------------------------------------------------------
+
+    def _publish(self, publication: Publication, entry: Entry) -> Published:
+        return publish(self, publication, entry)
+
+    def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:
+        """Read the committed slices in a new snapshot and name those that are not the staged rows."""
+        with self.ending(), self.translated(staged.contract, "reading the slices back"):
+            publication = self._publication(staged, slices)
+            turns, run_id = self._turns[staged.token], self._published_by[staged.token]
+            return publication.read_back(self, turns, run_id, has_staged=not self.was_reopened)

@@ -1,0 +1,66 @@
+"""How PostgreSQL's errors become reslice's: what cannot be understood, what may work when it is run again."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors as driver
+
+from reslice.contract import Contract, SqlFile
+from reslice.errors import SAME_AGAIN, Failure, Misused, Refused, ResliceError, Retryable
+
+CONFLICTS = (driver.SerializationFailure, driver.DeadlockDetected)
+"""What a transaction ends with that another one was in the way of, and that may go through when it is run again."""
+
+_NOT_UNDERSTOOD = (driver.SyntaxErrorOrAccessRuleViolation, driver.InvalidSchemaName, driver.FeatureNotSupported)
+
+
+def is_not_understood(error: psycopg.Error) -> bool:
+    """Whether a statement is wrong as it is written, or may not be run by this role."""
+    return isinstance(error, _NOT_UNDERSTOOD)
+
+
+def is_row_hidden(error: psycopg.Error) -> bool:
+    """Whether a row policy would have hidden rows from a query."""
+    return isinstance(error, driver.InsufficientPrivilege) and "row-level security" in str(error)
+
+
+def lines_of(error: psycopg.Error, most: int = 1) -> tuple[str, ...]:
+    """Return what the server says: message, detail and hint, without the text of the statement and the place in it."""
+    told = error.diag
+    lines = [told.message_primary, told.message_detail, told.message_hint]
+    texts = [line for part in lines if part for line in part.splitlines() if line.strip()]
+    texts = texts or [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return tuple(texts[:most])
+
+
+def query_failed(contract: Contract, query: SqlFile, error: psycopg.Error, *, is_understood: bool) -> ResliceError:
+    """Return the error for a SQL file the server could not understand (2), or could not evaluate (4)."""
+    lines = lines_of(error, 4)
+    unchanged = f"{contract.table} is as it was; nothing was written"
+    asked = f"{query.name} evaluated over the range"
+    if isinstance(error, driver.QueryCanceled):
+        lines = (f"no answer within timeouts.statement, {contract.timeouts.statement}",)
+    if is_row_hidden(error):
+        failure = Failure("source_rights", asked, lines, "run as a role that no row policy applies to")
+        return Refused(query.name, [failure], unchanged=unchanged)
+    if isinstance(error, driver.InsufficientPrivilege):
+        failure = Failure("source_rights", asked, lines, "grant SELECT on it to the role that runs this")
+        return Refused(query.name, [failure], unchanged=unchanged)
+    if not is_understood:
+        return Misused(
+            query.name, [Failure("source_invalid", asked, lines, f"correct {query.name}")], unchanged=unchanged
+        )
+    return Retryable(query.name, [Failure("source_failed", asked, lines, SAME_AGAIN)], unchanged=unchanged)
+
+
+def failed(about: str, error: psycopg.Error, doing: str, *, unchanged: str) -> ResliceError:
+    """Return the error for a statement of our own that the server could not run; `about` is a target or a database."""
+    lines = lines_of(error, 3)
+    if isinstance(error, driver.InsufficientPrivilege):
+        after = "have the owner grant it: reslice init --ledger --sql prints the statements"
+        return Refused(about, [Failure("target_rights", doing, lines, after)], unchanged=unchanged)
+    if isinstance(error, driver.LockNotAvailable):
+        return Retryable(about, [Failure("database_busy", doing, lines, SAME_AGAIN)], unchanged=unchanged)
+    is_gone = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    kind = "database_unavailable" if is_gone and not isinstance(error, driver.QueryCanceled) else "source_failed"
+    return Retryable(about, [Failure(kind, doing, lines, SAME_AGAIN)], unchanged=unchanged)

@@ -1,0 +1,15 @@
+"""The advisory locks of PostgreSQL that publishes, live writers, runs and ledgers know each other by.
+
+Names become 64-bit keys by the server's own hash, so every client makes the same ones. They are locks of a database:
+another database of the same server has its own.
+"""
+
+from __future__ import annotations
+
+TABLE, LEDGER, STAGING, RUN, PRUNING = "table", "ledger", "staging", "run", "pruning"
+"""What a lock stands for: the turn of a table, a ledger's own transactions, the order of stagings, a live run."""
+
+
+def key(what: str, name: str) -> str:
+    """Return the SQL of the key of a lock; `name` is the SQL of a text."""
+    return f"hashtextextended('reslice {what} ' || {name}, 0)"

@@ -1,0 +1,100 @@
+"""The ledger of a PostgreSQL database: many processes share it, and find out about each other by locks.
+
+A run holds a session lock for as long as its connection lives. Whoever gets that lock knows that the run is gone,
+whether or not it could still say so.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from reslice import ledger
+from reslice.contract import Contract
+from reslice.engines.postgres import locks
+from reslice.engines.records import Records, TouchedSince
+from reslice.engines.sql import text_literal
+from reslice.values import Opened, Target
+
+if TYPE_CHECKING:
+    from reslice.engines.postgres.session import PostgresSession
+
+
+class PostgresLedger(Records):
+    """The ledger in the database of one session."""
+
+    def __init__(self, session: PostgresSession, touched_since: TouchedSince, version: str) -> None:
+        super().__init__(session, touched_since, f"{os.getpid()}-{secrets.token_hex(8)}")
+        self._postgres = session
+        self.engine_version = f"postgresql {version}"
+
+    def close(self) -> None:
+        """Let go: the locks of runs end with the session."""
+
+    @contextmanager
+    def _alone(self, schema: str) -> Iterator[None]:
+        """Hold the lock of the ledger; statements after it see everything that was committed before it was got."""
+        if self._postgres.is_lost:
+            self._postgres.reopen()
+        with self._session.transaction():
+            self._session.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, text_literal(schema))})")
+            yield
+
+    @contextmanager
+    def _turn(self, contract: Contract, target: Target) -> Iterator[None]:
+        """Hold the turn of the table, which every publish of it takes first."""
+        with self._session.transaction():
+            take_turn(self._postgres, contract, target)
+            yield
+
+    def _claim(self) -> None:
+        self._session.execute(f"SELECT pg_advisory_lock({locks.key(locks.RUN, '$token')})", {"token": self._token})
+
+    def _alive(self, tokens: Collection[str]) -> set[str]:
+        """Return the tokens whose locks are held: one that can be got is nobody's."""
+        rows = self._session.execute(
+            "SELECT token FROM (SELECT token,"
+            f" CAST({locks.key(locks.RUN, 'token')} AS bigint) AS number FROM unnest(CAST($tokens AS text[])) AS token)"
+            " AS runs WHERE EXISTS (SELECT 1 FROM pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.granted"
+            " AND l.objsubid = 1 AND l.database = (SELECT oid FROM pg_catalog.pg_database"
+            " WHERE datname = current_database())"
+            " AND (CAST(l.classid AS bigint) << 32) | CAST(l.objid AS bigint) = number)",
+            {"tokens": sorted(tokens)},
+        )
+        return {row[0] for row in rows}
+
+    @contextmanager
+    def _pruning(self, schema: str) -> Iterator[bool]:
+        """Say whether no other session is pruning."""
+        key = locks.key(locks.PRUNING, text_literal(schema))
+        is_ours = bool(self._session.execute(f"SELECT pg_try_advisory_lock({key})")[0][0])
+        try:
+            yield is_ours
+        finally:
+            if is_ours and not self._postgres.is_lost:
+                self._session.roll_back()
+                self._session.execute(f"SELECT pg_advisory_unlock({key})")
+
+    def take_order(self, contract: Contract, target: Target, token: str, opened: Opened | None) -> None:
+        """Give a staging of a run the next number, and commit it; the caller holds the lock of stagings."""
+        if opened is None:
+            return
+        where = ledger.place(target.catalog, contract.ledger.schema)
+        rows = self._session.execute(
+            f"UPDATE {where}.runs SET staged_order = (SELECT coalesce(max(staged_order), 0) + 1 FROM {where}.runs)"
+            " WHERE id = $id RETURNING staged_order",
+            {"id": opened.id},
+        )
+        self._staged_orders[token] = int(rows[0][0])
+
+
+def take_turn(session: PostgresSession, contract: Contract, target: Target) -> None:
+    """Wait up to `timeouts.wait` for the turn of a table; it ends with the transaction."""
+    wait = round(contract.timeouts.wait.total_seconds() * 1000)
+    session.execute("SELECT set_config('lock_timeout', $wait, true)", {"wait": f"{max(wait, 1)}ms"})
+    session.execute(
+        f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})", {"table_name": target.resolved}
+    )

@@ -1,0 +1,232 @@
+"""One PostgreSQL connection: statements, transactions, what there is in the database, and being stopped.
+
+Statements go through the extended protocol: one at a time, with parameters bound by the server, whatever their text is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import psycopg
+from psycopg import errors as driver
+from psycopg.adapt import Loader
+from psycopg.pq import TransactionStatus
+from psycopg.types.string import StrDumper
+
+from reslice.contract import Contract, SqlFile
+from reslice.engines.failures import interrupted, misused
+from reslice.engines.postgres.catalog import columns_in, columns_of, comment_on, ledgers
+from reslice.engines.postgres.dialect import PostgresDialect
+from reslice.engines.postgres.errors import failed, is_not_understood, lines_of, query_failed
+from reslice.engines.postgres.marks import numbered
+from reslice.engines.session import SqlSession
+from reslice.engines.sql import Dialect, column_list
+from reslice.errors import Failure, ResliceError
+from reslice.parameters import READING_VERBS, main_verb
+from reslice.values import Column
+
+SETTINGS = {
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "row_security": "off",
+    "standard_conforming_strings": "on",
+    "backslash_quote": "safe_encoding",
+    "xmlbinary": "base64",
+    "lc_numeric": "C",
+    "lc_monetary": "C",
+}
+"""What the text of values, and the meaning of SQL, depends on. Rows that a policy would hide are an error, not less."""
+
+
+CLIENT_CHECK = "10s"
+"""How often the server looks, during a statement, whether this client is still there."""
+
+
+class _ExactNumber(Loader):
+    """A number of any size: an int where it has no fraction written, as PostgreSQL adds integers up to one."""
+
+    def load(self, data: Any) -> int | Decimal:
+        text = bytes(data).decode()
+        return int(text) if text.removeprefix("-").isdecimal() else Decimal(text)
+
+
+class PostgresSession(SqlSession):
+    """A connection that runs one statement at a time. `interrupt` may be called from any thread."""
+
+    driver_error: ClassVar[type[Exception]] = psycopg.Error
+    not_understood: ClassVar[tuple[type[Exception], ...]] = (
+        driver.SyntaxErrorOrAccessRuleViolation,
+        driver.FeatureNotSupported,
+        driver.InvalidTableDefinition,
+    )
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], shown: str, reopen: Callable[[], psycopg.Connection[Any]]
+    ) -> None:
+        self.shown = shown
+        self.was_reopened = False
+        """Whether the connection was lost and made again, which temporary tables do not outlive."""
+        self._reopen = reopen
+        self._interrupted = threading.Event()
+        self._interrupt_lock = threading.Lock()
+        self._is_ending = False
+        self._use(connection)
+
+    def _use(self, connection: psycopg.Connection[Any]) -> None:
+        """Take a connection, and pin what the meaning and the text of values may depend on."""
+        connection.adapters.register_loader("numeric", _ExactNumber)
+        connection.adapters.register_dumper(str, StrDumper)  # text is text: its type is not guessed from the statement
+        self._connection = connection
+        self._cursor = psycopg.RawCursor(connection)
+        is_utf8 = connection.info.parameter_status("server_encoding") in ("UTF8", "SQL_ASCII")
+        self.dialect: Dialect = PostgresDialect(is_utf8=is_utf8)
+        set_all = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in SETTINGS.items())
+        (schemas,) = self.execute("SELECT current_schemas(false)")[0]
+        path = column_list(name for name in schemas if name not in ("pg_catalog", "pg_temp"))
+        self.execute(f"SELECT {set_all}, set_config('search_path', $path, false)", {"path": path})
+        with suppress(psycopg.Error):  # where the server's platform cannot, an idle transaction is all that is noticed
+            self.execute(f"SELECT set_config('client_connection_check_interval', '{CLIENT_CHECK}', false)")
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows; of one that writes, and returns no rows, how many it wrote.
+
+        Interrupted when `interrupt` was called.
+        """
+        self.stop_if_asked()
+        text, values = numbered(statement, parameters or {})
+        try:
+            self._cursor.execute(text, values)
+        except driver.QueryCanceled as error:
+            if self._interrupted.is_set() and not self._is_ending:
+                raise interrupted(self.shown) from error
+            raise
+        if self._cursor.description is None:
+            return [(self._cursor.rowcount,)] if self._cursor.rowcount >= 0 else []
+        return self._cursor.fetchall()
+
+    def run(self, statement: str) -> str:
+        """Run one statement and return what the server says it has done: COMMIT of what was aborted is a ROLLBACK."""
+        self.execute(statement)
+        return self._cursor.statusmessage or ""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection is gone: the server, or what lies between, has ended it."""
+        return self._connection.closed
+
+    def reopen(self) -> None:
+        """Connect again after the connection was lost; temporary tables and session locks of the old one are gone."""
+        with suppress(psycopg.Error):
+            self._connection.close()
+        self._use(self._reopen())
+        self.was_reopened = True
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is done inside, or roll all of it back."""
+        try:
+            self.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            yield
+            self.commit()
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def commit(self) -> None:
+        """Commit; DatabaseError when the server has rolled back instead, which it does in silence."""
+        if self.run("COMMIT") != "COMMIT":
+            raise psycopg.DatabaseError("the transaction had failed, and COMMIT rolled it back")
+
+    def roll_back(self) -> None:
+        """Roll back whatever is open; nothing to roll back is fine."""
+        with suppress(psycopg.Error):
+            if self._connection.info.transaction_status is not TransactionStatus.IDLE:
+                self._cursor.execute("ROLLBACK")
+
+    @contextmanager
+    def translated(self, contract: Contract | None, doing: str) -> Iterator[None]:
+        """Roll back whatever is open when an error passes, and tell one of the driver as one of ours."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self.roll_back()
+            about, place = (contract.name, contract.table) if contract else (self.shown, "every table")
+            raise failed(about, error, doing, unchanged=f"{place} is as it was; nothing was written") from error
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def pin(self, contract: Contract) -> None:
+        """Pin the zone of the contract; everything else is pinned for as long as the connection is."""
+        self.execute("SELECT set_config('TimeZone', $zone, false)", {"zone": contract.slice.timezone})
+
+    def check_select(self, query: SqlFile, body: str) -> None:
+        """Refuse what is no SELECT; Misused[source_invalid]. That it is one statement is the protocol's own rule."""
+        if main_verb(body) not in READING_VERBS - {"FROM"}:
+            found = f"{query.name} is no SELECT"
+            failure = Failure("source_invalid", "one SELECT per file", (found,), f"correct {query.name}")
+            raise misused(query.name, failure)
+
+    def query_failed(self, contract: Contract, query: SqlFile, error: Exception) -> ResliceError:
+        """Return the error for a SQL file that could not be understood (2), or could not be evaluated (4)."""
+        assert isinstance(error, psycopg.Error), "a query fails with an error of the driver"
+        return query_failed(contract, query, error, is_understood=not is_not_understood(error))
+
+    def columns_of(self, table: str, wanted: Iterable[str]) -> tuple[Column, ...]:
+        """Return the columns of a temporary table, in its order."""
+        return columns_of(self, table)
+
+    def columns_in(self, catalog: str, schema: str) -> list[tuple[str, str, str]]:
+        """Return the columns of the tables of a schema that this user may read: table, column, type, in order."""
+        return columns_in(self, schema)
+
+    def ledgers(self) -> list[tuple[str, str]]:
+        """Return catalog and schema of every ledger that this user may read."""
+        return ledgers(self)
+
+    def comment_on(self, catalog: str, schema: str, name: str) -> str | None:
+        """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
+        return comment_on(self, schema, name)
+
+    def words_of(self, error: Exception) -> str:
+        """Return the first line of what the server says."""
+        assert isinstance(error, psycopg.Error), "words of the driver are its own errors"
+        return lines_of(error)[0]
+
+    def progress(self) -> float | None:
+        """Return None: PostgreSQL does not tell how far a SELECT got."""
+        return None
+
+    def interrupt(self) -> None:
+        """Stop the running statement and refuse every later one, but for those that end a run."""
+        with self._interrupt_lock:
+            self._interrupted.set()
+            if not self._is_ending and not self._connection.closed:
+                with suppress(psycopg.Error):
+                    self._connection.cancel_safe(timeout=5)
+
+    def stop_if_asked(self) -> None:
+        """Raise Interrupted when `interrupt` was called."""
+        if self._interrupted.is_set() and not self._is_ending:
+            raise interrupted(self.shown)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
+        with self._interrupt_lock:
+            before, self._is_ending = self._is_ending, True
+        try:
+            yield
+        finally:
+            self._is_ending = before
+
+    def close(self) -> None:
+        """Let go of the connection; its temporary tables and locks are gone."""
+        with suppress(psycopg.Error):
+            self._connection.close()
