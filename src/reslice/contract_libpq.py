@@ -50,8 +50,8 @@ def read(written: str, url: str, folder: Path) -> tuple[str, list[str]]:
     options = tuple(option.keyword.decode() for option in Conninfo.parse(b""))
     scheme, _, rest = url.partition("://")
     url = f"{scheme.lower()}://{rest}"
-    if broken := [*_broken(written, options, is_written=True)]:
-        return url, broken
+    if broken := dict.fromkeys(_broken(written, options, is_written=True)):
+        return url, [*broken]
     if any(_broken(url, options, is_written=False)):
         return url, [_PUT_IN]
     try:

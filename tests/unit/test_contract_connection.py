@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from tests.unit.contract_texts import changed, loaded, mistakes, write_sql
+from tests.unit.contract_texts import changed, loaded, write_sql
 
 from reslice import contract_connection
 from reslice.contract import ProjectFile
@@ -68,7 +68,7 @@ def test_secrets_are_put_in_and_never_shown(folder: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        f"postgresql://u:{SECRET}@h/db",
+        f"postgresql://u:{SECRET}@h/db?sslmod=require",
         f"oracle{SECRET}://u@h",
         SECRET,
         f"duckdb://{SECRET}",
@@ -97,6 +97,15 @@ def test_a_broken_secret_is_not_in_the_message(value: str) -> None:
         ("postgresql://u:@h/db", "postgresql://u:@h/db", False),
         ("postgresql://u@h:5432/db", "postgresql://u@h:5432/db", False),
         ("postgresql://h:5432/db", "postgresql://h:5432/db", False),
+        ("postgresql://u:hun?ter2@h/db", "postgresql://u:***@h/db", True),
+        ("postgresql://u:hun?ter@2@h/db?x=y", "postgresql://u:***@h/db?x=y", True),
+        ("postgresql://h/db?pass%77ord=hunter2", "postgresql://h/db?pass%77ord=***", True),
+        ("postgresql://h/db?password=hunter2#;x", "postgresql://h/db?password=***", True),
+        ("postgresql://h/db?password=${env:T}#;x&y=z", "postgresql://h/db?password=***&y=z", False),
+        ("postgresql://h/db?scram_client_key=hunter2", "postgresql://h/db?scram_client_key=***", True),
+        ("postgresql://h/db?sslkey=/etc/k.pem&sslcert=/c", "postgresql://h/db?sslkey=***&sslcert=/c", False),
+        ("postgresql://h/db?passfile=/etc/pass", "postgresql://h/db?passfile=/etc/pass", False),
+        ("postgresql:///?service=shop", "postgresql:///?service=shop", False),
         ("postgresql://u:${env:PW}@h/db", "postgresql://u:***@h/db", False),
         ("postgresql://${env:USER}@h/db", "postgresql://${env:USER}@h/db", False),
         ("postgresql://${file:u}:${file:p}@${env:H}/db", "postgresql://${file:u}:***@${env:H}/db", False),
@@ -110,7 +119,11 @@ def test_a_broken_secret_is_not_in_the_message(value: str) -> None:
 )
 def test_passwords_are_masked_and_literal_ones_are_mistakes(text: str, shown: str, literal: bool) -> None:
     assert contract_connection.masked(text) == shown
-    found = " ".join(mistakes(changed("duckdb:///retail.duckdb", json.dumps(text)))) if "duckdb" not in text else ""
+    try:
+        loaded(changed("duckdb:///retail.duckdb", json.dumps(text)))
+        found = ""
+    except Misused as error:
+        found = " ".join(error.failures[0].found)
     assert ("a password is written out" in found) == literal
     assert "hunter2" not in found
 

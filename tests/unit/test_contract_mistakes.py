@@ -76,9 +76,9 @@ DAY = "; did you mean day?"
         ("sql/daily.sql", "sql/with.sql", f"6:13  {T}source: expected a SELECT in sql/with.sql, found INSERT"),
         ("sql/daily.sql", "sql/spill.sql", f"6:13  {T}source: sql/spill.sql: the closing bracket on line 1 has no opening one"),
         ("sql/daily.sql", "sql/misspelt.sql", f"6:13  {T}source: sql/misspelt.sql, line 2: unknown placeholder :edn; did you mean :end?"),
-        ("duckdb:///retail.duckdb", "postgresql://h/db", "2:13  connection: postgresql is not yet supported; the engine this reslice knows is duckdb"),
-        ("duckdb:///retail.duckdb", "duckbd:///x", "2:13  connection: engine duckbd is not known; this reslice knows duckdb; did you mean duckdb?"),
-        ("duckdb:///retail.duckdb", "retail.duckdb", "2:13  connection: expected a URL such as duckdb:///warehouse.duckdb"),
+        ("duckdb:///retail.duckdb", "postgresql://h/db?sslmod=require", "2:13  connection: libpq has no option sslmod; did you mean sslmode?"),
+        ("duckdb:///retail.duckdb", "duckbd:///x", "2:13  connection: engine duckbd is not known; this reslice knows duckdb and postgresql; did you mean duckdb?"),
+        ("duckdb:///retail.duckdb", "retail.duckdb", "2:13  connection: expected a URL such as duckdb:///warehouse.duckdb or postgresql://host/database"),
         ("duckdb:///retail.duckdb", "duckdb:///", "2:13  connection: the URL names no file; write duckdb:///warehouse.duckdb"),
         ("duckdb:///retail.duckdb", "duckdb:///a%FF", "2:13  connection: the percent-escapes of the path are not UTF-8"),
         ("duckdb:///retail.duckdb", "duckdb://retail.duckdb", "2:13  connection: duckdb has no host: write duckdb:///file for a relative path, duckdb:////file for an absolute one"),
@@ -127,7 +127,7 @@ def test_each_mistake_of_the_rest_is_named_where_it_stands(old: str, new: str, f
 
 def test_all_mistakes_of_a_file_come_in_one_go_in_the_order_of_its_lines() -> None:
     text = """\
-connection: postgresql://u:hunter2@h/db
+connection: postgres2://u:hunter2@h/db
 targets:
   one:
     table: a..b
@@ -142,7 +142,8 @@ targets:
         "reslice.yml:1:1  version: this key is required and missing",
         "reslice.yml:1:13  connection: a password is written out; put it outside the file and write "
         '"${env:NAME}" or "${file:PATH}"',
-        "reslice.yml:1:13  connection: postgresql is not yet supported; the engine this reslice knows is duckdb",
+        "reslice.yml:1:13  connection: engine postgres2 is not known; this reslice knows duckdb and postgresql"
+        "; did you mean postgresql?",
         "reslice.yml:3:3  targets.one.grain: this key is required and missing",
         "reslice.yml:4:12  targets.one.table: expected table, schema.table or catalog.schema.table, found a..b",
         "reslice.yml:5:13  targets.one.source: expected one SELECT in sql/two.sql, found 2 statements",
