@@ -60,8 +60,8 @@ tpch: ## The TPC-H generator, in an environment of its own, for the lineitem exa
 	@touch $@
 
 pgbouncer: ## A pgbouncer, which root installs, for the tests of connections through a proxy
-	@command -v pgbouncer /usr/sbin/pgbouncer >/dev/null \
-	  || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y pgbouncer >/dev/null 2>&1; } \
+	@command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer \
+	  || { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -qq -y pgbouncer; } >/dev/null 2>&1; } \
 	  || echo "note: pgbouncer could not be installed; its tests are skipped (with CI=true they fail)"
 
 lint: $(READY) ## Format, lint and types

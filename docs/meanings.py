@@ -105,7 +105,9 @@ KINDS_NEXT: dict[str, str] = {
     ),
     "connection": (
         "On DuckDB the file must exist and be a DuckDB database, of a version that the installed duckdb reads: reslice "
-        "makes no database. One in memory is passed to `reslice.open(connection=…)`."
+        "makes no database. One in memory is passed to `reslice.open(connection=…)`. On PostgreSQL the server's own "
+        "words are under *found*: the role, its password, the database or an option is wrong, or the server is older "
+        "than 16."
     ),
     "source_invalid": "Run the SQL file by hand; the database's own message is under *found*.",
     "run_unknown": "`reslice history` lists the runs. A beginning that fits several is not enough.",
@@ -195,7 +197,10 @@ KINDS_NEXT: dict[str, str] = {
     "unconfirmed": "Look with `reslice show RUN --diff`; then the same command on a terminal, or with `--yes`.",
     "closed_through": "Wait until the slice has ended, or approve.",
     "max_slices": "Check the range you typed, then approve.",
-    "database_unavailable": "Check the file and the machine, then run the same command again.",
+    "database_unavailable": (
+        "Check the file, or the server and the network, then run the same command again. A server that is starting or "
+        "full was waited for already."
+    ),
     "database_busy": "Another process or another publish is in front. The same command again, or a longer `--wait`.",
     "conflict": "The same command again: it stages and compares afresh.",
     "source_failed": (
