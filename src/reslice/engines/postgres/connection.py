@@ -27,7 +27,7 @@ OLDEST = 160000
 
 WAIT_STEP_SECONDS = 0.2
 POOLER_SECONDS = 2.0
-POOLER_ROUNDS = 8
+POOLER_ROUNDS = 20
 
 DEFAULTS: Mapping[str, str] = {
     "fallback_application_name": "reslice",
