@@ -44,11 +44,21 @@ class ColumnProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The columns of a table by name. Of a large table `rows_seen` are a sample; NULLs and bounds are of all rows."""
+    """The columns of a table by name. Of a large table `rows_seen` are a sample; NULLs and bounds are of all rows.
+
+    Where `rows` is estimated, since the database would read for minutes to count them, NULLs are of the sample as well,
+    and so are bounds, but for those that an index has at hand.
+    """
 
     rows: int
     rows_seen: int
     columns: Mapping[str, ColumnProfile] = field(default_factory=dict)
+    is_estimated: bool = False
+
+    @property
+    def rows_counted(self) -> int:
+        """How many rows NULLs and bounds are of."""
+        return self.rows_seen if self.is_estimated else self.rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,7 +298,7 @@ def test_days_of_the_sessions_zone_are_seen(folder: Path) -> None:
 
 
 def test_a_large_table_is_looked_at_in_part(folder: Path, reslice: Reslice, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reslice.engines.duckdb import survey
+    from reslice.engines import survey
 
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 10_000)
     sql(folder, "CREATE TABLE t AS SELECT DATE '2020-01-01' + (i // 2000)::INTEGER AS day, i % 2000 AS shop_id, i AS n"

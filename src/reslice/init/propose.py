@@ -143,10 +143,10 @@ def _grain_column(name: str, profile: Profile, choice: SliceChoice, unsure: list
     found = profile.columns.get(name)
     nulls = found.nulls if found is not None else 0
     if nulls and name == choice.slice.column:
-        unsure.append(f"{counted(nulls, 'row')} without {name}: such a row belongs to no slice, and stays as it is")
+        unsure.append(f"{_of(nulls, profile)} without {name}: such a row belongs to no slice, and stays as it is")
         nulls = 0
     elif nulls:
-        unsure.append(f"grain: {name} is NULL in {counted(nulls, 'row')}; NULL is kept as a key of its own")
+        unsure.append(f"grain: {name} is NULL in {_of(nulls, profile)}; NULL is kept as a key of its own")
     return GrainColumn(name, nulls_allowed=nulls > 0)
 
 
@@ -158,16 +158,26 @@ def _measure(column: Column, profile: Profile, known: Hints, unsure: list[str]) 
     is_count = column.name in known.counts or is_count_of(column)
     if column.family.is_number and (is_count or not may_be_negative(column.name)):
         if found.lowest is not None and found.lowest >= 0:
-            never = f"never below 0 in {counted(profile.rows, 'row')}"
+            never = f"never below 0 in {_sampled(profile)}{counted(profile.rows_counted, 'row')}"
             minimum = 0 if is_count or _is_how_much(column) else None
             reasons.append(never if minimum == 0 else f"{never}, and its name does not say that it cannot be")
         elif found.lowest is None and column.name in known.counts:
             minimum = 0
             reasons.append("a count")
     if found.nulls:
-        reasons.append(f"NULL in {counted(found.nulls, 'row')}")
+        reasons.append(f"NULL in {_of(found.nulls, profile)}")
     scale = _scale(column, found, profile, reasons, unsure) if column.family is Family.FLOAT else None
     return DraftMeasure(column.name, minimum, found.nulls > 0, scale, "; ".join(reasons))
+
+
+def _of(rows: int, profile: Profile) -> str:
+    """Say how many rows, and of how many where it is a sample that they are of."""
+    text = counted(rows, "row")
+    return f"{text} of a sample of {profile.rows_counted}" if profile.is_estimated else text
+
+
+def _sampled(profile: Profile) -> str:
+    return "a sample of " if profile.is_estimated else ""
 
 
 def _is_how_much(column: Column) -> bool:
@@ -185,7 +195,7 @@ def _scale(column: Column, found: ColumnProfile, profile: Profile, reasons: list
     if found.scale is not None:
         reasons.append(f"{found.scale} digits behind the point seen" if found.scale else "whole so far")
         return max(found.scale, _FLOAT_SCALE)
-    if profile.rows > found.nulls:
+    if profile.rows_counted > found.nulls:
         unsure.append(f"{column.name}: {column.type} with more than 6 digits; those behind the 6th are not compared")
         return _FLOAT_SCALE_MOST
     unsure.append(f"{column.name}: {column.type}, and no value shows its digits; scale {_FLOAT_SCALE} is a guess")

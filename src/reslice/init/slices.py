@@ -40,7 +40,7 @@ def candidates(columns: Sequence[Column], profile: Profile, key: frozenset[str])
 def could_be_slice(column: Column, profile: Profile) -> bool:
     """Whether every value of a column could be a slice; in an empty table, whether its type or name says so."""
     found = profile.columns.get(column.name)
-    if profile.rows and found is not None and found.nulls < profile.rows:
+    if profile.rows and found is not None and found.nulls < profile.rows_counted:
         return found.slices is not None
     is_named = column.family in (Family.TEXT, Family.INTEGER) and is_day(column.name)
     return column.family in _TYPED or (is_named and not column.name.lower().endswith("_id"))
