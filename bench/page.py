@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import ledger_page
+from bench import ledger_page, postgres_page
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -25,8 +25,8 @@ LARGE_ROWS = 100_000_000
 INTRODUCTION = """\
 # Performance
 
-Made by `make bench` (`python -m bench.bench`, and `--large` for the second table) and, the last table, by
-`python -m bench.ledger_size`; not edited by hand.
+Made by `make bench` (`python -m bench.bench`, and `--large` for the second table) and, for the last ones,
+by `python -m bench.postgres` and `python -m bench.ledger_size`; not edited by hand.
 
 Facts: orders over 365 days and 50 channels in a DuckDB file, 18,250 groups. All contenders work on one file, in one
 run, taking turns; figures are medians. Before each round a surcharge flips, so that **every group really changes**:
@@ -230,7 +230,7 @@ def write_page() -> None:
     results = [read(path) for path in RESULTS.glob("[0-9]*.json")]
     sections = [section(each) for each in sorted(results, key=lambda each: each.rows)]
     PAGE.parent.mkdir(exist_ok=True)
-    pieces = [INTRODUCTION.strip(), *sections, *ledger_page.kept_sections()]
+    pieces = [INTRODUCTION.strip(), *sections, *postgres_page.kept_sections(), *ledger_page.kept_sections()]
     PAGE.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
 
 

@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from reslice.contract import Contract, Method, Reconciliation, SqlFile
-from reslice.health import LedgerHealth, MovedSlice, Observation, Place, RowHealth
+from reslice.findings import Finding
+from reslice.health import LedgerHealth, MovedSlice, Observation, Place, Rights, RowHealth
 from reslice.profile import KeyCount, Profile
 from reslice.ranges import Moment, Scope
 from reslice.values import (
@@ -67,11 +68,23 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True)
 class LedgerMade:
-    """The ledger of one schema: where it is, the tables that were made or gained columns, and those that were there."""
+    """The ledger of one schema: where it is, the tables that were made or gained columns, and those that were there.
+
+    `views` are those of current versions that were made, beside their tables.
+    """
 
     schema: str
     made: tuple[str, ...]
     present: tuple[str, ...]
+    views: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerScript:
+    """SQL for an owner: what makes that which is missing of a ledger, and what lets one role run. Nothing is done."""
+
+    statements: tuple[str, ...]
+    grants: tuple[str, ...] = ()
 
 
 class Ledger(Protocol):
@@ -85,6 +98,9 @@ class Ledger(Protocol):
 
         It stands in the database of the target; where there is no target yet, in that of the connection.
         """
+
+    def script(self, contract: Contract, target: Target | None, role: str | None) -> LedgerScript:
+        """Return the SQL of what `create` does, and of what `role` needs to run; without one, whoever connects."""
 
     def close_run(
         self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State
@@ -154,8 +170,27 @@ class Survey(Protocol):
 class Health(Protocol):
     """What doctor asks of a database. Nothing is written, and no source is evaluated."""
 
+    stand_in: str
+    """What may stand in for a function of the database, as it is called where it is dropped."""
+    hour_cut: str
+    """How a source cuts instants to hours, so that two hours which a clock shows alike stay two."""
+    cut_at_risk: str
+    """What `date_trunc('hour', …)` makes one hour of, where a clock shows two alike."""
+
     def place(self) -> Place:
         """Say which database it is, and whether reslice works on this version of it."""
+
+    def server(self) -> tuple[Finding, ...]:
+        """Return what there is to say of the database beyond what is asked of every one."""
+
+    def merges_hours(self, cut: str) -> bool:
+        """Whether `date_trunc('hour', cut)` of instants makes one hour of two that a clock shows alike."""
+
+    def rights(self, contract: Contract, target: Target) -> Rights:
+        """Say what the connection may do with the target, and what a run needs beside it."""
+
+    def table(self, contract: Contract, target: Target) -> tuple[Finding, ...]:
+        """Return what there is to say of the target beyond what is asked of every one."""
 
     def replaced_functions(self) -> tuple[str, ...]:
         """Name what stands in for functions that fingerprints are made with; `?` when it is not known what."""
@@ -165,6 +200,12 @@ class Health(Protocol):
 
     def key_statement(self, contract: Contract, target: Target) -> str:
         """Return the statement that makes a unique key on the grain."""
+
+    def null_safe_keys(self, target: Target) -> tuple[frozenset[str], ...]:
+        """Return the unique keys of the target to which NULL is a value like any other."""
+
+    def key_is_null_safe(self, contract: Contract, target: Target) -> bool:
+        """Whether the key of `key_statement` holds rows apart whose key has a NULL that the contract allows."""
 
     def views(self, target: Target) -> tuple[str, ...]:
         """Name the views that seem to read the target."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from reslice.contract import Reconciliation
 from reslice.engines import sql
+from reslice.engines.dialect import Dialect
 from reslice.engines.session import Session, exact_number, label_of, sum_of
-from reslice.engines.sql import Dialect, Names, quote
+from reslice.engines.sql import Names, quote
 from reslice.values import Column, ControlLine, Family, Problem, Staged
 
 
@@ -48,7 +49,7 @@ def control_lines(
 
 def _control_slice(dialect: Dialect, staged: Staged, column: Column) -> str:
     found = next(each for each in staged.control_columns if each.name == column.name)
-    return quote(column.name) if found.type == column.type else dialect.try_cast(quote(column.name), column)
+    return quote(column.name) if found.type == column.type else dialect.try_cast(quote(column.name), column, found)
 
 
 def _figure(staged: Staged, figure: str, measure: str | None) -> str:

@@ -16,8 +16,9 @@ from typing import Any
 from reslice.contract import Contract, Method
 from reslice.engines import sql
 from reslice.engines.controls import control_lines
+from reslice.engines.dialect import Dialect
 from reslice.engines.session import Session, exact_number, label_of, moment_of, sum_of
-from reslice.engines.sql import Dialect, Names, quote
+from reslice.engines.sql import Names, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope, moment_from_column
 from reslice.values import (
@@ -77,9 +78,7 @@ def _rules(dialect: Dialect, staged: Staged) -> list[_Rule]:
     declared = sql.scales(contract)
 
     def cast(name: str) -> str:
-        wanted = target.column(name)
-        value = quote(name) if sources[name].type == wanted.type else dialect.try_cast(quote(name), wanted)
-        return dialect.plain(value, wanted)
+        return sql.cast(dialect, sources[name], target.column(name))
 
     rules = []
     for name in contract.columns:
@@ -320,7 +319,7 @@ def compare_stagings(session: Session, staged: Staged, first: Names, second: Nam
     measures = ", ".join(
         f"count(*) FILTER (WHERE a.{quote(m.name)} IS DISTINCT FROM b.{quote(m.name)})" for m in contract.measures
     )
-    same = sql.same_key(session.dialect, [staged.target.column(key) for key in keys], "a", "b")
+    same = sql.same_key(session.dialect, staged, "a", "b")
     row = session.execute(
         f"SELECT count(*) FILTER (WHERE a.{sql.PRESENT} IS NULL OR b.{sql.PRESENT} IS NULL), {measures}\n"
         f"FROM (SELECT *, true AS {sql.PRESENT} FROM {first.staged}) AS a\n"

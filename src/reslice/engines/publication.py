@@ -12,9 +12,10 @@ from reslice import ledger
 from reslice.contract import Method, StampValue
 from reslice.engines import methods, sql, versions
 from reslice.engines.base import ReadBack
+from reslice.engines.dialect import Dialect
 from reslice.engines.methods import Step
 from reslice.engines.session import Session
-from reslice.engines.sql import Dialect, Names, quote
+from reslice.engines.sql import Names, quote
 from reslice.engines.touch import Touch
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Range, Scope, moment_from_column
@@ -27,6 +28,10 @@ def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
         return scope
     first, *rest = (each.slice for each in slices)
     return Scope.of(Range(scope.unit, scope.zone, first, first)).plus(rest)
+
+
+TOLD = (Step.TOUCH, Step.TAKE)
+"""Steps that a statement does not tell by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +103,26 @@ class Publication:
 
     def holds(self, dialect: Dialect, relation: str, scope: Scope) -> str:
         """Return the SELECT of whether the target holds, in `scope`, the very rows of a temporary relation of ours."""
-        contract, target = self.staged.contract, self.staged.target
-        row = dialect.own_hash([dialect.plain(quote(name), target.column(name)) for name in columns_of(contract)])
-        digest, condition = f"SELECT (count(*), sum({row}))", self.within(dialect, scope)
+        digest, condition = f"SELECT (count(*), {self._own_sum(dialect)})", self.within(dialect, scope)
         return (
-            f"SELECT ({digest} FROM {sql.relation(target)} WHERE {condition})\n"
+            f"SELECT ({digest} FROM {sql.relation(self.staged.target)} WHERE {condition})\n"
             f"  IS NOT DISTINCT FROM ({digest} FROM {relation} WHERE {condition})"
         )
+
+    def digest(self, dialect: Dialect, relation: str, scope: Scope) -> str:
+        """Return the SELECT of how many rows a relation has in `scope`, and the sum of the database's own hashes."""
+        return f"SELECT count(*), {self._own_sum(dialect)} FROM {relation} WHERE {self.within(dialect, scope)}"
+
+    def _own_sum(self, dialect: Dialect) -> str:
+        contract, target = self.staged.contract, self.staged.target
+        row = dialect.own_hash([dialect.plain(quote(name), target.column(name)) for name in columns_of(contract)])
+        return f"sum({row})"
+
+    def written_back(self, dialect: Dialect) -> str:
+        """Return the SELECT that reads the written slices back, before the commit."""
+        if dialect.reads_back_by_own_hash:
+            return self.digest(dialect, sql.relation(self.staged.target), self.written)
+        return self.fingerprint(dialect, self.written)
 
     def pointing(self, dialect: Dialect) -> str:
         """Return the condition that pointers move: always by append_version, otherwise where it was the method once."""
@@ -132,8 +150,8 @@ class Publication:
             "BEGIN TRANSACTION",
             self.fence(),
             f"-- must be true: {self.base}, as it was compared\n{self.holds(dialect, self.names.base, self.compared)}",
-            *(f"-- {each.step}\n{each.statement}" if each.step is Step.TOUCH else each.statement for each in writes),
-            f"-- must be {self.after}, as it was staged\n{self.fingerprint(dialect, self.written)}",
+            *(f"-- {each.step}\n{each.statement}" if each.step in TOLD else each.statement for each in writes),
+            f"-- must be {self.after}, as it was staged\n{self.written_back(dialect)}",
             f"-- the run's row in {self.where}.runs, its slices and its groups",
             "COMMIT",
         )

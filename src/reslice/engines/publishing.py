@@ -21,20 +21,35 @@ def as_it_was_compared(engine: Session, publication: Publication, staged_order: 
 
     Return the publish with what the turn has shown: whether slices have versions.
     """
-    staged = publication.staged
-    hull = publication.compared.hull
+    refuse_later_run(engine, publication, staged_order)
+    if not engine.execute(publication.holds(engine.dialect, publication.names.base, publication.compared))[0][0]:
+        raise base_moved(engine, publication)
+    return with_points(engine, publication)
+
+
+def refuse_later_run(engine: Session, publication: Publication, staged_order: int) -> None:
+    """Refuse when a run that staged later has already finished."""
+    staged, hull = publication.staged, publication.compared.hull
     later = ledger.later_run(engine, publication.where, staged.target.resolved, staged_order, hull)
     if later is not None:
         found = f"{later} staged its rows after this run did, and has finished"
         raise refused(publication, "later_run", "the newest source rows stay", found)
-    if not engine.execute(publication.holds(engine.dialect, publication.names.base, publication.compared))[0][0]:
-        before = publication.base.rows
-        live = engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0]
-        found = f"{publication.compared.text} held {before} rows when it was compared and now {live}"
-        if live == before:
-            found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
-        raise refused(publication, "base_moved", "the slice is what it was compared with", found)
+
+
+def with_points(engine: Session, publication: Publication) -> Publication:
+    """Return the publish with whether pointers at versions have to move."""
     return replace(publication, points=engine.execute(f"SELECT {publication.pointing(engine.dialect)}")[0][0])
+
+
+def base_moved(engine: Session, publication: Publication, live: int | None = None) -> Refused:
+    """Return the refusal of a publish whose slices are not what was compared; `live` is how many rows they have now."""
+    before = publication.base.rows
+    if live is None:
+        live = int(engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0])
+    found = f"{publication.compared.text} held {before} rows when it was compared and now {live}"
+    if live == before:
+        found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
+    return refused(publication, "base_moved", "the slice is what it was compared with", found)
 
 
 def refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
@@ -61,18 +76,24 @@ def referenced(publication: Publication, row: str) -> Refused:
 
 def refuse_when_not_as_staged(engine: Session, publication: Publication) -> None:
     """Read the slices back inside the transaction; what is not exactly the staged rows is never committed."""
+    rows, total = engine.execute(publication.written_back(engine.dialect))[0]
+    if Fingerprint(int(rows), int(total)) != publication.after:
+        raise not_as_staged(engine, publication)
+
+
+def not_as_staged(engine: Session, publication: Publication) -> Refused:
+    """Return the refusal of a publish that reads back other rows than were staged."""
     rows, total = engine.execute(publication.fingerprint(engine.dialect, publication.written))[0]
+    written, staged = (
+        engine.execute(publication.content(engine.dialect, table))[0][0]
+        for table in (sql.relation(publication.staged.target), publication.names.staged)
+    )
     live = Fingerprint(int(rows), int(total))
-    if live != publication.after:
-        written, staged = (
-            engine.execute(publication.content(engine.dialect, table))[0][0]
-            for table in (sql.relation(publication.staged.target), publication.names.staged)
-        )
-        found = f"read back {written} ({live}) against {staged} staged ({publication.after})"
-        raise refused(publication, "not_as_staged", "the target holds the staged rows", found)
+    found = f"read back {written} ({live}) against {staged} staged ({publication.after})"
+    return refused(publication, "not_as_staged", "the target holds the staged rows", found)
 
 
-def write_ledger(engine: Session, publication: Publication, entry: Entry, order: int, milliseconds: int) -> None:
+def write_ledger(engine: Session, publication: Publication, entry: Entry, order: int, milliseconds: int | None) -> None:
     """Write the slices, groups and, for a run of one commit, the end of the run, in the data's own transaction."""
     where, run, run_id = publication.where, entry.run, entry.opened.id
     ledger.insert_slices(

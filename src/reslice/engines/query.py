@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from reslice import parameters
 from reslice.contract import Contract, SqlFile
 from reslice.engines import sql
-from reslice.engines.sql import Dialect
+from reslice.engines.dialect import Dialect
 from reslice.moments import first_of_two
 from reslice.ranges import Range
 from reslice.values import Target
@@ -54,11 +54,15 @@ def since(query: SqlFile, instant: str) -> tuple[str, dict[str, str]]:
     return _bound(query, {"since": "CAST($since AS TIMESTAMPTZ)"}, {"since": f"{instant}+00"})
 
 
+class Bound(str):
+    """The text of a value whose type the statement names: an engine may read it as that type from the beginning."""
+
+
 def _bound(query: SqlFile, replacements: Mapping[str, str], values: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     used = " ".join(replacements[name] for name in parameters.names(query.text) if name in replacements)
     marks = set(re.findall(r"\$(\w+)", used))
     body = parameters.bind(parameters.strip(query.text), replacements)
-    return body, {name: value for name, value in values.items() if name in marks}
+    return body, {name: Bound(value) for name, value in values.items() if name in marks}
 
 
 def create(table: str, select: str) -> str:

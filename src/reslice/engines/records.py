@@ -7,7 +7,7 @@ how a staging gets its number.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,9 +18,9 @@ from reslice import ledger
 from reslice.contract import Contract, Method
 from reslice.engines import old_versions, sql, versions
 from reslice.engines.affected import FIRST_INSTANT, affected
-from reslice.engines.base import LedgerMade
+from reslice.engines.base import LedgerMade, LedgerScript
 from reslice.engines.failures import unknown
-from reslice.engines.refusals import refuse_foreign_tables, refuse_second_ledger
+from reslice.engines.refusals import refuse_foreign_tables, refuse_lacking_rights, refuse_second_ledger
 from reslice.engines.replaced import kept_tables
 from reslice.engines.session import SqlSession
 from reslice.engines.sql import quote
@@ -102,7 +102,8 @@ class Records(ABC):
             present = self._columns_in(target.catalog, schema)
             refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
             refuse_second_ledger(self._session, request.contract, target)
-            new_schema = self._session.dialect.new_schema(target.catalog, schema)
+            refuse_lacking_rights(request.contract, self._lacking(request.contract, target))
+            new_schema = self._new_schema(target.catalog, schema)
             for statement in ledger.create_statements(where, present, new_schema):
                 self._session.execute(statement)
             self._claim()
@@ -135,14 +136,33 @@ class Records(ABC):
             refuse_foreign_tables(contract, ledger.foreign_tables(present))
             if target is not None:
                 refuse_second_ledger(session, contract, target)
-            new_schema = session.dialect.new_schema(catalog, contract.ledger.schema)
+            refuse_lacking_rights(contract, self._lacking(contract, target))
+            new_schema = self._new_schema(catalog, contract.ledger.schema)
             where = ledger.place(catalog, contract.ledger.schema)
             statements = ledger.create_statements(where, present, new_schema)
             for statement in statements:
                 session.execute(statement)
             names = [table.name for table in ledger.TABLES]
             made = [name for name in names if any(f".{sql.quote(name)} " in statement for statement in statements)]
-        return LedgerMade(contract.ledger.schema, tuple(made), tuple(name for name in names if name not in made))
+            kept, views = ((), ()) if target is None else self._make_ahead(contract, target)
+        present_names = tuple(name for name in names if name not in made)
+        return LedgerMade(contract.ledger.schema, (*made, *kept), present_names, tuple(views))
+
+    def script(self, contract: Contract, target: Target | None, role: str | None) -> LedgerScript:
+        """Return the SQL that makes the ledger; who may write to the database may write to it."""
+        return LedgerScript(tuple(ledger.create_statements(quote(contract.ledger.schema), ())))
+
+    def _new_schema(self, catalog: str, schema: str) -> str | None:
+        """Return the name by which the schema of a ledger is made; None where it is there."""
+        return self._session.dialect.new_schema(catalog, schema)
+
+    def _lacking(self, contract: Contract, target: Target | None) -> Sequence[str]:
+        """Return what a run needs, and this user can neither use nor make."""
+        return ()
+
+    def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
+        """Make what a run makes beside the ledger, where it may not; return the tables and views that were made."""
+        return (), ()
 
     def close_run(
         self, staged: Staged | None, contract: Contract, target: Target, opened: Opened, run: Run, state: State

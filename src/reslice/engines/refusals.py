@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from reslice import ledger
@@ -41,6 +42,17 @@ def refuse_foreign_tables(contract: Contract, tables: tuple[str, ...]) -> None:
         found = f"the schema {schema} holds {', '.join(tables)}, which reslice did not make; left untouched"
         failure = Failure("ledger_foreign", asked, (found,), "choose another schema:  ledger: {schema: reslice_ledger}")
         raise Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def refuse_lacking_rights(contract: Contract, lacking: Sequence[str]) -> None:
+    """Refuse where a run may not write down what it does: nothing of it is begun."""
+    if lacking:
+        asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
+        failure = Failure("target_rights", asked, tuple(lacking), NEXT_RIGHTS)
+        raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+
+
+NEXT_RIGHTS = "have its owner run what  reslice init --ledger --sql  prints"
 
 
 def refuse_second_ledger(session: Catalog, contract: Contract, target: Target) -> None:

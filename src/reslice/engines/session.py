@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 from reslice.contract import Contract, SqlFile
 from reslice.engines import sql
-from reslice.engines.sql import Dialect, quote
+from reslice.engines.dialect import Dialect
+from reslice.engines.sql import quote
 from reslice.errors import ResliceError
 from reslice.ranges import Moment, Scope, moment_from_column
 from reslice.values import Column, Family, Number, Staged

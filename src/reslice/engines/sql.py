@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from reslice.contract import Contract, Measure, SliceColumn
+from reslice.engines.dialect import Dialect
 from reslice.ranges import Range, Scope
 from reslice.values import Column, Family, Fill, Staged, Target
 
@@ -54,94 +54,6 @@ def after(place: int) -> str:
 def column_list(names: Iterable[str]) -> str:
     """Return quoted names, separated by commas."""
     return ", ".join(quote(name) for name in names)
-
-
-class Dialect(Protocol):
-    """The words in which one database differs from another."""
-
-    def literal(self, text: str, column: Column, zone: str, *, local: bool) -> str:
-        """Return a slice value as a literal of the column's type; `local` is wall time of `zone`."""
-
-    def bound(self, text: str, column: Column, zone: str, *, local: bool) -> str:
-        """Return where a range begins or ends, as a literal: of a wall time shown twice, the first of the two."""
-
-    def parameter(self, name: str, column: Column) -> str:
-        """Return a bound slice value in the column's type."""
-
-    def canonical(self, expression: str, column: Column, scale: int | None) -> str:
-        """Return the text of a value that is not NULL, as the fingerprint wants it."""
-
-    def row_hash(self, text: str) -> str:
-        """Return the first 60 bits of the md5 of `text`, as an integer that can be summed without overflow."""
-
-    def own_hash(self, expressions: Sequence[str]) -> str:
-        """Return the database's own hash of a row, cheap, and comparable within one session only."""
-
-    def slice_start(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
-        """Return the first moment of the unit a value lies in, in the column's own type."""
-
-    def slice_text(self, expression: str, column: Column) -> str:
-        """Return a slice value as the text `ranges.moment_from_column` reads."""
-
-    def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
-        """Return a condition that is true when a value is not the first moment of a unit."""
-
-    def in_calendar(self, expression: str, column: Column) -> str:
-        """Return a condition that is true when a value lies on a day of the years 1 to 9999."""
-
-    def plain(self, expression: str, column: Column) -> str:
-        """Return the value free of any collation, so that equal means the same bytes."""
-
-    def try_cast(self, expression: str, column: Column) -> str:
-        """Return the value in the column's type, or NULL when it cannot be."""
-
-    def lossy(self, expression: str, source: Column, target: Column, scale: int | None) -> str | None:
-        """Return a condition that is true when the cast changes the value; None when it never does."""
-
-    def not_finite(self, expression: str) -> str:
-        """Return a condition that is true when a float is NaN or infinite."""
-
-    def shown(self, expression: str, column: Column, scale: int | None) -> str:
-        """Return a value as it is fetched to be shown: numbers exact, everything else text."""
-
-    def json_object(self, pairs: Sequence[tuple[str, str]]) -> str:
-        """Return an expression for a JSON object, as text, of key and SQL expression pairs."""
-
-    def near_key(self, expression: str) -> str:
-        """Return text folded for case, outer spaces and Unicode form."""
-
-    def different(self, expression: str, column: Column) -> str:
-        """Return a value of the column's type that is not the value it has."""
-
-    def equal(self, left: str, right: str, column: Column) -> str:
-        """Return the NULL-safe condition that two values of a column are the same; a FULL JOIN can be made on it."""
-
-    def matches(self, expression: str, pattern: str) -> str:
-        """Return the condition that a whole text is of a pattern."""
-
-    def picked(self, table: str, select: str) -> str:
-        """Return the statement that puts rows into a temporary table for one transaction, also when it is there."""
-
-    def every_column(self, target: Target) -> str:
-        """Return the select list of every column that is kept, in the table's order."""
-
-    def overriding(self, target: Target, columns: Iterable[str]) -> str:
-        """Return what an INSERT says between columns and rows to give these columns their values; mostly nothing."""
-
-    @property
-    def row_id(self) -> str:
-        """Return the column that tells rows of one table apart, within one transaction."""
-
-    def new_schema(self, catalog: str, schema: str) -> str:
-        """Return the name of a schema in the statement that makes it."""
-
-    @property
-    def clock(self) -> str:
-        """Return the expression of the time at which something is written."""
-
-    @property
-    def magnitude(self) -> str:
-        """Return the type in which numbers of several columns are added up, only to be sorted by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +145,16 @@ def within(dialect: Dialect, expression: str, column: Column, slice_of: SliceCol
     return f"({hull} AND {dialect.slice_start(expression, column, slice_of)} IN ({', '.join(starts)}))"
 
 
-def same_key(dialect: Dialect, columns: Iterable[Column], left: str, right: str) -> str:
-    """Return the NULL-safe condition that two rows share these columns of the grain."""
+def same_key(dialect: Dialect, staged: Staged, left: str, right: str) -> str:
+    """Return the NULL-safe condition that two rows share their grain key, of which one is a staged row."""
     return " AND ".join(
-        dialect.equal(f"{left}.{quote(column.name)}", f"{right}.{quote(column.name)}", column) for column in columns
+        dialect.equal(
+            f"{left}.{quote(grain.name)}",
+            f"{right}.{quote(grain.name)}",
+            staged.target.column(grain.name),
+            nulls=grain.nulls_allowed or bool(staged.restores),
+        )
+        for grain in staged.contract.grain
     )
 
 
@@ -274,6 +192,12 @@ def kept_select(dialect: Dialect, staged: Staged, rows: str, hashed: Sequence[st
     )
 
 
+def cast(dialect: Dialect, source: Column, wanted: Column) -> str:
+    """Return a column of the source in the target's type, NULL where it cannot be, free of any collation."""
+    value = quote(source.name)
+    return dialect.plain(value if source.type == wanted.type else dialect.try_cast(value, wanted, source), wanted)
+
+
 def staged_select(dialect: Dialect, staged: Staged, names: Names, hashed: Sequence[str]) -> str:
     """Return the SELECT that casts the source's rows once to the target's types, with slice and hash.
 
@@ -281,12 +205,11 @@ def staged_select(dialect: Dialect, staged: Staged, names: Names, hashed: Sequen
     """
     contract, target = staged.contract, staged.target
     column = slice_column(contract, target)
-    casts = []
-    for source in staged.source_columns:
-        if source.name in contract.columns:
-            wanted = target.column(source.name)
-            value = quote(source.name) if source.type == wanted.type else dialect.try_cast(quote(source.name), wanted)
-            casts.append(f"{dialect.plain(value, wanted)} AS {quote(source.name)}")
+    casts = [
+        f"{cast(dialect, source, target.column(source.name))} AS {quote(source.name)}"
+        for source in staged.source_columns
+        if source.name in contract.columns
+    ]
     condition = within(dialect, quote(column.name), column, contract.slice, staged.scope)
     return (
         f"SELECT *, {dialect.slice_start(quote(column.name), column, contract.slice)} AS {SLICE},\n"
@@ -336,7 +259,7 @@ def diff_select(dialect: Dialect, staged: Staged, names: Names) -> str:
     for measure in contract.measures:
         column = target.column(measure.name)
         name = quote(measure.name)
-        fold = "sum" if column.family.is_number else "min"
+        fold = "sum" if column.family.is_number else "bool_and" if column.family is Family.BOOLEAN else "min"
         shown = dialect.shown(name, column, declared[measure.name])
         folded.append(f"{fold}({shown}) AS {name}")
         if column.family.is_number:
@@ -364,7 +287,7 @@ def diff_select(dialect: Dialect, staged: Staged, names: Names) -> str:
         f"FROM (SELECT {column_list(keys)}, {SLICE}, count(*) AS {ROWS}, sum({HASH}) AS {TOTAL}, {', '.join(folded)}\n"
         f"      FROM {names.base} WHERE {differing} GROUP BY {column_list(keys)}, {SLICE}) AS b\n"
         f"FULL JOIN (SELECT *, true AS {PRESENT} FROM {rows} WHERE {differing}) AS s\n"
-        f"  ON {same_key(dialect, [target.column(key) for key in keys], 'b', 's')}\n"
+        f"  ON {same_key(dialect, staged, 'b', 's')}\n"
         f"WHERE b.{ROWS} IS NULL OR s.{PRESENT} IS NULL OR b.{ROWS} > 1 OR b.{TOTAL} <> s.{HASH}"
     )
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from reslice.contract import Contract
-from reslice.engines.sql import Dialect, quote, target_name
+from reslice.engines.dialect import Dialect
+from reslice.engines.sql import quote, target_name
 from reslice.values import Fill, Target
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from reslice.contract import Contract, Method, StampValue
 from reslice.engines import sql
-from reslice.engines.sql import Dialect, Names, quote, text_literal
+from reslice.engines.dialect import Dialect
+from reslice.engines.sql import Names, quote, text_literal
 from reslice.ranges import Scope
 from reslice.values import Staged, Target
 

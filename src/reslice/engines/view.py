@@ -23,7 +23,7 @@ def with_versions(session: Catalog, contract: Contract, target: Target) -> Targe
         kind = "view" if comment else "table"
         found = f"{target.schema}.{versions.view_name(target)} is a {kind} that reslice did not make"
         raise _refused(contract, "view_foreign", found, f"rename that {kind}")
-    if not _can_have_versions(contract, target):
+    if not can_have_versions(contract, target):
         return target
     where = sql.dotted(target.catalog, contract.ledger.schema)
     has_ledger = any(table == "versions" for table, *_ in session.columns_in(target.catalog, contract.ledger.schema))
@@ -35,7 +35,7 @@ def with_versions(session: Catalog, contract: Contract, target: Target) -> Targe
     return replace(target, current=versions.rows_select(session.dialect, contract, target, where, pointers))
 
 
-def _can_have_versions(contract: Contract, target: Target) -> bool:
+def can_have_versions(contract: Contract, target: Target) -> bool:
     """Whether the table has the columns by which versions are told apart; one that has not is refused later on."""
     families = {column.name: column.family for column in target.columns}
     stamp, cut = versions.stamp_column(contract), contract.slice.column

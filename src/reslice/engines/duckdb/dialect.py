@@ -60,6 +60,7 @@ class DuckDBDialect:
     row_id = "rowid"
     clock = "now()"
     magnitude = "DOUBLE"
+    reads_back_by_own_hash = False
 
     def literal(self, text: str, column: Column, zone: str, *, local: bool) -> str:
         """Return a slice value as a literal; an integer stays bare, an instant of local wall time names its zone."""
@@ -169,7 +170,7 @@ class DuckDBDialect:
         """Return text under binary collation; other values as they are."""
         return f'{expression} COLLATE "binary"' if column.family is Family.TEXT else expression
 
-    def equal(self, left: str, right: str, column: Column) -> str:
+    def equal(self, left: str, right: str, column: Column, *, nulls: bool = True) -> str:
         """Return the NULL-safe condition that two values are the same."""
         return f"{left} IS NOT DISTINCT FROM {right}"
 
@@ -190,11 +191,15 @@ class DuckDBDialect:
         """Return the name of a schema with that of its file."""
         return dotted(catalog, schema)
 
+    def taken(self, target: Target, kept: str, condition: str, hashed: Sequence[str]) -> str:
+        """Return nothing: DuckDB keeps, touches and removes in statements of their own."""
+        return ""
+
     def overriding(self, target: Target, columns: Iterable[str]) -> str:
         """Return nothing: an INSERT may give any column its value."""
         return ""
 
-    def try_cast(self, expression: str, column: Column) -> str:
+    def try_cast(self, expression: str, column: Column, source: Column | None = None) -> str:
         """Return the value in the column's type, or NULL."""
         return f"TRY_CAST({expression} AS {column.type})"
 

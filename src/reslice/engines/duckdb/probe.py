@@ -7,21 +7,19 @@ that nothing can stay behind, however the process ends. What a crash leaves on d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from itertools import islice
+from typing import Any
 
 import duckdb
 
-from reslice import ledger, moments
-from reslice.contract import Contract, Unit
-from reslice.engines import sql
+from reslice import ledger
+from reslice.contract import Contract
+from reslice.engines import probing, sql
 from reslice.engines.duckdb.dialect import DuckDBDialect
 from reslice.engines.duckdb.errors import is_signalled, lines_of
 from reslice.engines.failures import interrupted
-from reslice.engines.sql import OPEN_RANGES_MAX
+from reslice.engines.probing import ENDS, NOT_RELIED, SLICES, Probe, closed_range, many_ranges
+from reslice.engines.sql import Dialect
 from reslice.health import Observation
-from reslice.ranges import Moment, Range, Scope
 from reslice.values import Column
 
 _TABLE = "CREATE TABLE daily (day DATE, channel VARCHAR, n INTEGER{key})"
@@ -38,16 +36,16 @@ _MOVE = "UPDATE daily SET day = '2024-03-02', channel = 'moved' WHERE day = '202
 AT_STATEMENT = "the second statement fails"
 AT_COMMIT = "the second commit fails"
 BOTH = "no conflict: both commit"
-_ENDS = "it holds its first and its last value, not the one before nor the one after"
-_SLICES = "those slices, and no other"
-_LAST_DAY, _LAST_HOUR = date(2124, 1, 1), datetime(2024, 12, 31, tzinfo=UTC)
 
 
 class Bench:
     """A database in memory with two connections, `one` and `two`, for one probe on a slice column."""
 
+    ranged = "ranged"
+
     def __init__(self, contract: Contract, column: Column) -> None:
         self.contract = contract
+        self.dialect: Dialect = DuckDBDialect()
         self.column = column
         self.one = duckdb.connect(":memory:")
         self.one.execute(f"SET TimeZone = {sql.text_literal(contract.slice.timezone)}")
@@ -68,19 +66,13 @@ class Bench:
         found = self.one.execute(f"SELECT CAST(day AS VARCHAR), channel, n FROM daily WHERE {where} ORDER BY ALL")
         return [(day, channel, n) for day, channel, n in found.fetchall()]
 
-    def literal(self, of: Range, text: str) -> str:
-        """Return a slice value; where the column is coarser, the last value that it can hold."""
-        digits = {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3}.get(self.column.type)
-        if digits is not None and "." in text:
-            whole, _, fraction = text.partition(".")
-            text = f"{whole}.{fraction[:digits]}".rstrip(".")
-        is_local = of.column_values(self.column.family.value).local
-        return DuckDBDialect().literal(text, self.column, of.zone, local=is_local)
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows, where it has any."""
+        return self.one.execute(statement).fetchall()
 
-    def inside(self, scope: Scope) -> set[str]:
-        """Return the names of the rows of `ranged` that the condition of a publish matches."""
-        condition = sql.within(DuckDBDialect(), "value", self.column, self.contract.slice, scope)
-        return {name for (name,) in self.one.execute(f"SELECT name FROM ranged WHERE {condition}").fetchall()}
+    def fitted(self, text: str) -> str:
+        """Return the text of a slice value; where the column is coarser, of the last value that it can hold."""
+        return probing.cut_off(text, {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3}.get(self.column.type))
 
     def race(self, first: Sequence[str], second: Sequence[str]) -> str:
         """Let one execute and stay open, then two; commit the second and then the first; say what failed."""
@@ -261,76 +253,9 @@ def _same_new_key(bench: Bench) -> str:
     return bench.race([first], [second])
 
 
-# Ranges, in the type of the target's slice column.
-
-
-def _closed_range(bench: Bench) -> str:
-    """Keep, of four values, the first and the last of a range of two slices; the others lie just before and after."""
-    before, first, last, *_ = _moments(bench.contract, 3)
-    ahead, span = _range(bench.contract, before, before), _range(bench.contract, first, last)
-    family = bench.column.family.value
-    values = {
-        "the value before": (ahead, ahead.column_values(family).end),
-        "the first value": (span, span.column_values(family).start),
-        "the last value": (span, span.column_values(family).end),
-        "the value after": (span, span.column_values(family).next),
-    }
-    bench.one.execute(f"CREATE TABLE ranged (name VARCHAR, value {bench.column.type})")
-    for name, (of, text) in values.items():
-        value = bench.literal(of, text)
-        bench.one.execute(f"INSERT INTO ranged SELECT {sql.text_literal(name)}, CAST({value} AS {bench.column.type})")
-    found = bench.inside(Scope.of(span))
-    return (
-        _ENDS if found == {"the first value", "the last value"} else f"matches {', '.join(sorted(found)) or 'nothing'}"
-    )
-
-
-def _many_ranges(bench: Bench) -> str:
-    """Keep every other slice of many; a condition this long is written another way."""
-    every = _moments(bench.contract, 2 * OPEN_RANGES_MAX + 4)
-    scope = Scope.of(_range(bench.contract, every[0], every[0])).plus(every[::2])
-    bench.one.execute(f"CREATE TABLE ranged (name VARCHAR, value {bench.column.type})")
-    for moment in every:
-        span = _range(bench.contract, moment, moment)
-        value = bench.literal(span, span.column_values(bench.column.family.value).start)
-        bench.one.execute(f"INSERT INTO ranged SELECT {sql.text_literal(span.text)}, {value}")
-    wanted = {scope.label(moment) for moment in every[::2]}
-    found = bench.inside(scope)
-    return _SLICES if found == wanted else f"{len(found & wanted)} of {len(wanted)}, and {len(found - wanted)} others"
-
-
-def _moments(contract: Contract, count: int) -> list[Moment]:
-    """Return slices in a row, across a night in which clocks change in many zones."""
-    unit, zone = contract.slice.unit, contract.slice.timezone
-    is_hour = unit is Unit.HOUR
-    first: Moment = moments.hour_of(datetime(2024, 3, 31, tzinfo=UTC), zone) if is_hour else _slice(unit)
-    return [*islice(moments.walk(first, _LAST_HOUR if is_hour else _LAST_DAY, unit, zone), count)]
-
-
-def _slice(unit: Unit) -> date:
-    return moments.slice_of(date(2024, 3, 30), unit)
-
-
-def _range(contract: Contract, first: Moment, last: Moment) -> Range:
-    return Range(contract.slice.unit, contract.slice.timezone, first, last)
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One thing that is tried. `expected` are the observations that reslice is built for; any, where it is empty."""
-
-    name: str
-    does: str
-    relies: str
-    observe: Callable[[Bench], str]
-    expected: frozenset[str] = frozenset()
-
-
-def _probe(name: str, observe: Callable[[Bench], str], does: str, relies: str, *expected: str) -> Probe:
+def _probe(name: str, observe: Callable[[Bench], str], does: str, relies: str, *expected: str) -> Probe[Bench]:
     return Probe(name, does, relies, observe, frozenset(expected))
 
-
-_NOT_RELIED = "nothing: "
 
 PROBES = (
     _probe("rollback", _rollback, "a slice is deleted, inserted anew, and rolled back",
@@ -339,10 +264,10 @@ PROBES = (
            "a ledger is made whole or not at all", "all of it is undone"),
     _probe("old_or_new", _reader, "a reader has a transaction open while a slice is replaced",
            "readers see the old rows or the new ones", "the old rows to the end, then the new ones"),
-    _probe("closed_range", _closed_range, "values lie at both ends of a range, and just outside, in its column's type",
-           "both ends are included, and nothing else", _ENDS),
-    _probe("many_ranges", _many_ranges, "every other slice is asked for, of more ranges than are written out",
-           "exactly the slices that are named", _SLICES),
+    _probe("closed_range", closed_range, "values lie at both ends of a range, and just outside, in its column's type",
+           "both ends are included, and nothing else", ENDS),
+    _probe("many_ranges", many_ranges, "every other slice is asked for, of more ranges than are written out",
+           "exactly the slices that are named", SLICES),
     _probe("commit_of_aborted", _commit_of_aborted, "an error ends a transaction, which is then committed",
            "nothing of it is kept; that it was is read from the ledger",
            "raises nothing, and keeps nothing", "raises, and keeps nothing"),
@@ -353,23 +278,23 @@ PROBES = (
     _probe("fence", _fence, "two transactions take the turn of one table",
            "the second waits its turn: it fails at once", AT_STATEMENT),
     _probe("empty_slice", _empty_slice, "two transactions replace a slice that is empty, without the fence",
-           _NOT_RELIED + "that is what the fence is for"),
+           NOT_RELIED + "that is what the fence is for"),
     _probe("update_update", _update_update, "two transactions update one row",
            "the second fails at once: fence and touch rest on it", AT_STATEMENT),
     _probe("update_delete", _update_delete, "one updates a row of a slice that another deletes",
-           _NOT_RELIED + "a publish updates the rows before it deletes them"),
+           NOT_RELIED + "a publish updates the rows before it deletes them"),
     _probe("update_touched", _update_touched, "the same, where the slice is updated before it is deleted; both orders",
            "one of the two fails, whichever is first", AT_STATEMENT),
     _probe("insert_delete", _insert_delete, "one inserts into a slice that another replaces",
-           _NOT_RELIED + "slices are read back; writer_lock keeps writers apart"),
+           NOT_RELIED + "slices are read back; writer_lock keeps writers apart"),
     _probe("moved_row", _moved, "one moves a row to another slice, while its old slice is replaced",
-           _NOT_RELIED + "a unique key on the grain, or writer_lock"),
+           NOT_RELIED + "a unique key on the grain, or writer_lock"),
     _probe("moved_row_keyed", _moved_keyed, "the same, where a key covers the slice column",
            "one of the two fails", AT_STATEMENT, AT_COMMIT),
     _probe("merge_matched", _merge_matched, "MERGE has two source rows for one row",
-           _NOT_RELIED + "repeated keys are refused before"),
+           NOT_RELIED + "repeated keys are refused before"),
     _probe("merge_new", _merge_new, "MERGE has two source rows of one new key",
-           _NOT_RELIED + "repeated keys are refused before"),
+           NOT_RELIED + "repeated keys are refused before"),
 )  # fmt: skip
 """Everything that is tried, in order."""
 
@@ -379,17 +304,15 @@ def probed(contract: Contract, column: Column) -> tuple[Observation, ...]:
     return tuple(_observed(probe, contract, column) for probe in PROBES)
 
 
-def _observed(probe: Probe, contract: Contract, column: Column) -> Observation:
+def _observed(probe: Probe[Bench], contract: Contract, column: Column) -> Observation:
     bench = Bench(contract, column)
     try:
-        found = probe.observe(bench)
+        return probe.observed(probe.observe(bench))
     except duckdb.Error as error:
-        found = f"an error: {lines_of(error)[0]}"
-        return Observation(probe.name, probe.does, probe.relies, found, holds=False)
+        return probe.failed(lines_of(error)[0])
     except RuntimeError as error:
         if not is_signalled(error):
             raise
         raise interrupted("doctor --probe") from error
     finally:
         bench.close()
-    return Observation(probe.name, probe.does, probe.relies, found, not probe.expected or found in probe.expected)

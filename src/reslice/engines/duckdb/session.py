@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import duckdb
 
 from reslice.contract import Contract, SqlFile
+from reslice.engines.dialect import Dialect
 from reslice.engines.duckdb.dialect import DuckDBDialect, family_of
 from reslice.engines.duckdb.errors import failed, is_signalled, lines_of, query_failed
 from reslice.engines.failures import interrupted, misused
 from reslice.engines.session import Session, SqlSession
-from reslice.engines.sql import Dialect, text_literal
+from reslice.engines.sql import text_literal
 from reslice.errors import Failure, ResliceError
 from reslice.values import Column
 

@@ -44,6 +44,16 @@ def columns_of(session: Session, table: str) -> tuple[Column, ...]:
     return tuple(Column(name, type_text, family_of(base, kind)) for name, type_text, base, kind in rows)
 
 
+def shape_of(session: Session, table: str) -> str:
+    """Return what changes with the columns of a table, cheaply: their numbers, names and types, in no readable form."""
+    rows = session.execute(
+        "SELECT string_agg(concat_ws(' ', attnum, attname, atttypid, atttypmod, attisdropped), ',' ORDER BY attnum)"
+        " FROM pg_catalog.pg_attribute WHERE attrelid = CAST($name AS regclass)",
+        {"name": table},
+    )
+    return str(rows[0][0])
+
+
 def ledgers(session: Session) -> list[tuple[str, str]]:
     """Return database and schema of every ledger that this role may read."""
     rows = session.execute(

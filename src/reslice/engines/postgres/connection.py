@@ -73,6 +73,11 @@ def same_parameters(
         kind = "it is closed" if isinstance(connection, psycopg.Connection) else type(connection).__name__
         found = f"not an open connection of psycopg 3: {kind}"
         raise misused(shown, (found,), "reslice.open(path, connection=psycopg.connect(…))")
+    return reconnected(connection, shown)
+
+
+def reconnected(connection: psycopg.Connection[Any], shown: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """Return another connection like one that is open, or that was lost; raises as `open_connection`."""
     info, pgconn = connection.info, connection.pgconn
     parameters = {option.keyword.decode(): option.val.decode() for option in pgconn.info if option.val}
     for key in ("service", "hostaddr", "password"):

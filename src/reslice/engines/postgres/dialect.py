@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from reslice.contract import SliceColumn, Unit
-from reslice.engines.sql import column_list, kept_columns, quote, text_literal
+from reslice.engines.sql import column_list, kept_columns, quote, target_name, text_literal
 from reslice.moments import first_of_two
 from reslice.values import Column, Family, Fill, Target
 
@@ -58,12 +58,24 @@ def precision(type_text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2] or 0)) if found else None
 
 
+def _holds_every(source: Column, target: Column) -> bool:
+    """Whether every value of one type is the same value in the other: text without a limit, a wider integer."""
+    if source.family is Family.INTEGER and target.family is Family.INTEGER:
+        return INTEGER_BITS.get(source.type, 64) <= INTEGER_BITS.get(target.type, 0)
+    return source.type in UNLIMITED and target.type in UNLIMITED
+
+
+UNLIMITED = frozenset({"text", "character varying"})
+"""Types of text of any length, with every space that is in it."""
+
+
 class PostgresDialect:
     """PostgreSQL's words. `is_utf8` says whether the database holds text as UTF-8, of which a digest is made."""
 
     row_id = "ctid"
     clock = "clock_timestamp()"
     magnitude = "numeric"
+    reads_back_by_own_hash = True
 
     def __init__(self, *, is_utf8: bool = True) -> None:
         self._is_utf8 = is_utf8
@@ -207,8 +219,13 @@ class PostgresDialect:
         """Return text under the collation of bytes; other values as they are."""
         return f'{expression} COLLATE "C"' if column.family is Family.TEXT else expression
 
-    def equal(self, left: str, right: str, column: Column) -> str:
-        """Return the NULL-safe condition that two values are the same, as texts: those can be joined by hash."""
+    def equal(self, left: str, right: str, column: Column, *, nulls: bool = True) -> str:
+        """Return the NULL-safe condition that two values are the same: as texts, which can be joined by hash.
+
+        Where one of the two is never NULL they need no texts: what is NULL has no counterpart then.
+        """
+        if not nulls:
+            return f"{left} = {right}"
         sides = [f"coalesce('V' || {self._key_text(side, column)}, 'N')" for side in (left, right)]
         return " = ".join(f'{side} COLLATE "C"' for side in sides)
 
@@ -234,22 +251,32 @@ class PostgresDialect:
         """Return the name of a schema; it is made in the database that the session is in."""
         return quote(schema)
 
+    def taken(self, target: Target, kept: str, condition: str, hashed: Sequence[str]) -> str:
+        """Return the statement that keeps rows, removes them, and returns how many they were and their hashes' sum."""
+        columns = self.every_column(target)
+        row = self.own_hash([self.plain(quote(name), target.column(name)) for name in hashed])
+        return (
+            f"WITH gone AS (DELETE FROM {target_name(target)} WHERE {condition} RETURNING {columns}),\n"
+            f"  kept AS (INSERT INTO {kept} SELECT $run_id, {columns} FROM gone)\n"
+            f"SELECT count(*), sum({row}) FROM gone"
+        )
+
     def overriding(self, target: Target, columns: Iterable[str]) -> str:
         """Return what an INSERT says that puts identity values back."""
         identities = {column.name for column in target.columns if column.fill is Fill.IDENTITY}
         return " OVERRIDING SYSTEM VALUE" if identities & set(columns) else ""
 
-    def try_cast(self, expression: str, column: Column) -> str:
+    def try_cast(self, expression: str, column: Column, source: Column | None = None) -> str:
         """Return the value in the column's type, or NULL; what is too long for it is cut, and found by `lossy`."""
         text = f"CAST({expression} AS text)"
         match column.family:
             case Family.INTEGER:
                 largest = 2 ** INTEGER_BITS.get(column.type, 63) - 1
-                number = f"CAST({self._input(text, 'numeric')} AS numeric)"
+                number = self._number(expression, source)
                 fits = f"{number} BETWEEN {-largest - 1} AND {largest}"
                 return f"CASE WHEN {fits} THEN CAST({number} AS {column.type}) END"
             case Family.DECIMAL:
-                return self._decimal(self._input(text, "numeric"), column)
+                return self._decimal(self._number(expression, source), column)
             case Family.TEXT:
                 return f"CAST({text} AS {column.type})"
         return f"CAST({self._input(text, column.type)} AS {column.type})"
@@ -258,8 +285,14 @@ class PostgresDialect:
         """Return a text where it is one of a type, else NULL."""
         return f"CASE WHEN pg_input_is_valid({text}, {text_literal(type_text)}) THEN {text} END"
 
-    def _decimal(self, text: str, column: Column) -> str:
-        number, digits = f"CAST({text} AS numeric)", precision(column.type)
+    def _number(self, expression: str, source: Column | None) -> str:
+        """Return a value as an exact number; NULL where it is none. A float is the number that its text says."""
+        if source is not None and source.family in (Family.INTEGER, Family.DECIMAL):
+            return f"CAST({expression} AS numeric)"
+        return f"CAST({self._input(f'CAST({expression} AS text)', 'numeric')} AS numeric)"
+
+    def _decimal(self, number: str, column: Column) -> str:
+        digits = precision(column.type)
         if digits is None:
             return f"CAST({number} AS {column.type})"
         whole, scale = digits
@@ -271,10 +304,10 @@ class PostgresDialect:
         if target.family is Family.FLOAT or (source.family is Family.FLOAT and scale is not None):
             return self._lossy_float(expression, target, scale)
         changed = []
-        if source.type != target.type:
-            cast = self.try_cast(expression, target)
+        if source.type != target.type and not _holds_every(source, target):
+            cast = self.try_cast(expression, target, source)
             changed = [f"{cast} IS NULL", f"NOT ({self._same_after(cast, expression, source, target)})"]
-        if Family.DECIMAL in (source.family, target.family):
+        if source.family is Family.DECIMAL:
             changed.append(self.not_finite(expression))
         if source.family is Family.FLOAT:  # beyond these digits the cast itself is not exact
             changed.append(f"abs({expression}) > {2**53}")
@@ -283,7 +316,7 @@ class PostgresDialect:
     def _same_after(self, cast: str, expression: str, source: Column, target: Column) -> str:
         """Return the condition that a cast value is still the value it was."""
         if source.family.is_number and target.family.is_number:
-            return f"CAST({cast} AS numeric) = CAST(CAST({expression} AS text) AS numeric)"
+            return f"CAST({cast} AS numeric) = {self._number(expression, source)}"
         if source.family in (Family.DATE, Family.TIMESTAMP) and target.family in (Family.DATE, Family.TIMESTAMP):
             return f"CAST({cast} AS timestamp) = CAST({expression} AS timestamp)"
         if source.family is Family.TEXT or target.family is Family.TEXT:
@@ -297,7 +330,7 @@ class PostgresDialect:
 
     def not_finite(self, expression: str) -> str:
         """Return a condition that is true when a number is NaN or infinite."""
-        return f"(CAST({expression} AS text) IN ('NaN', 'Infinity', '-Infinity'))"
+        return f"({expression} IN ('NaN', 'Infinity', '-Infinity'))"
 
     def shown(self, expression: str, column: Column, scale: int | None) -> str:
         """Return a value as it is fetched: integers and decimals as they are, floats at their scale, the rest text."""

@@ -21,7 +21,7 @@ from reslice.engines.postgres import locks
 from reslice.engines.postgres.health import PostgresHealth
 from reslice.engines.postgres.publish import publish
 from reslice.engines.postgres.records import PostgresLedger
-from reslice.engines.postgres.session import PostgresSession
+from reslice.engines.postgres.session import PostgresSession, milliseconds
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
 from reslice.engines.publication import Entry, Publication
@@ -73,6 +73,7 @@ class Postgres(SqlEngine, PostgresSession):
     def target(self, contract: Contract) -> Target:
         """Describe the live table; Refused[target_missing] when there is none of that name."""
         with self.translated(contract, f"what {contract.table} is"):
+            self.pin(contract)
             return describe(self, contract)
 
     @contextmanager
@@ -81,17 +82,23 @@ class Postgres(SqlEngine, PostgresSession):
         limit = contract.timeouts.statement
         key = locks.key(locks.STAGING, text_literal(target.resolved))
         if opened is not None:  # numbers and snapshots are in one order
+            self._end_when_idle(milliseconds(contract.timeouts.idle))  # whoever holds the lock and is gone lets go
             self.execute(f"SELECT pg_advisory_lock({key})")
         try:
             self.ledger.take_order(contract, target, token, opened)
             self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE")
-            milliseconds = 0 if limit is None else max(round(limit.total_seconds() * 1000), 1)
-            self.execute("SELECT set_config('statement_timeout', $limit, true)", {"limit": f"{milliseconds}ms"})
+            statement = "0" if limit is None else milliseconds(limit)
+            self.execute("SELECT set_config('statement_timeout', $limit, true)", {"limit": statement})
         finally:
             if opened is not None and not self.is_lost:
                 self.execute(f"SELECT pg_advisory_unlock({key})")
+                self._end_when_idle("0")
         yield
         self.commit()
+
+    def _end_when_idle(self, limit: str) -> None:
+        """Have the server end the session when it says nothing for so long outside of a transaction; 0 is for ever."""
+        self.execute("SELECT set_config('idle_session_timeout', $limit, false)", {"limit": limit})
 
     def extent(self, contract: Contract, target: Target) -> tuple[Moment, Moment] | None:
         """Return the first and the last slice of which the target holds rows; None when it holds none.

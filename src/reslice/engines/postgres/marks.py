@@ -1,12 +1,13 @@
-"""Named parameters of our statements, `$name`, become the numbers that PostgreSQL has for them, from `$1`."""
+"""Named parameters of our statements, `$name`: as the numbers PostgreSQL has for them, from `$1`, or written out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from reslice.engines.sql import text_literal
 from reslice.parameters import tokens
 
 _NAME = re.compile(r"\$([^\W\d]\w*)")
@@ -20,6 +21,15 @@ def numbered(statement: str, parameters: Mapping[str, Any]) -> tuple[str, list[A
     return text, [parameters[name] for name in names]
 
 
+def written_out(statement: str, values: Mapping[str, str]) -> str:
+    """Return the statement with its values in it as text literals, for what takes no parameters: a view."""
+
+    def literal(found: re.Match[str]) -> str:
+        return text_literal(values[found[1]]) if found[1] in values else found[0]
+
+    return _replaced(statement, literal)
+
+
 @lru_cache(maxsize=256)
 def _numbered(statement: str, given: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     names: list[str] = []
@@ -31,12 +41,18 @@ def _numbered(statement: str, given: tuple[str, ...]) -> tuple[str, tuple[str, .
             names.append(found[1])
         return f"${names.index(found[1]) + 1}"
 
+    text = _replaced(statement, number)
+    return text, tuple(names)
+
+
+def _replaced(statement: str, replacement: Callable[[re.Match[str]], str]) -> str:
+    """Return the statement with each name outside of texts, quoted names and comments replaced."""
     pieces: list[str] = []
     loud: list[str] = []
     for token in tokens(statement):
         if token.kind in ("string", "quoted", "comment"):
-            pieces += [_NAME.sub(number, "".join(loud)), token.text]
+            pieces += [_NAME.sub(replacement, "".join(loud)), token.text]
             loud = []
         else:
             loud.append(token.text)
-    return "".join([*pieces, _NAME.sub(number, "".join(loud))]), tuple(names)
+    return "".join([*pieces, _NAME.sub(replacement, "".join(loud))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -17,21 +17,25 @@ from psycopg import errors as driver
 
 from reslice.engines import methods, sql
 from reslice.engines.failures import unknown
-from reslice.engines.postgres.catalog import columns_of
+from reslice.engines.methods import Step
+from reslice.engines.postgres.catalog import columns_of, shape_of
 from reslice.engines.postgres.errors import CONFLICTS, lines_of
 from reslice.engines.postgres.records import take_turn
+from reslice.engines.postgres.session import milliseconds
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import (
-    as_it_was_compared,
+    base_moved,
+    not_as_staged,
     not_published,
     once_more,
     referenced,
-    refuse_when_not_as_staged,
+    refuse_later_run,
     refused,
+    with_points,
     write_ledger,
 )
 from reslice.engines.touch import Touch
-from reslice.errors import Failure, Interrupted, ResliceError, Retryable
+from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
 from reslice.values import Published
 
 if TYPE_CHECKING:
@@ -66,16 +70,18 @@ def _told(entry: Entry, warning: str) -> Entry:
 def _once(engine: Postgres, publication: Publication, entry: Entry) -> Published:
     """Try the whole transaction once; anything but a commit rolls all of it back."""
     try:
-        _begin(engine, publication)
+        publication, turn = _in_turn(engine, publication, entry)
+        digests = turn.digests
+        _lock(engine, publication)
         began = time.monotonic()
-        order = int(engine.execute(publication.fence(), _table(publication))[0][0])
-        _refuse_changed_columns(engine, publication)
-        publication = as_it_was_compared(engine, publication, entry.staged_order)
-        _replace(engine, publication, entry.opened.id)
-        refuse_when_not_as_staged(engine, publication)
-        milliseconds = round((time.monotonic() - began) * 1000)
-        write_ledger(engine, publication, entry, order, milliseconds)
-        number = str(engine.execute("SELECT CAST(pg_current_xact_id() AS text)")[0][0])
+        if shape_of(engine, sql.target_name(publication.staged.target)) != turn.shape:
+            raise _changed_columns(engine, publication)
+        _replace(engine, publication, entry.opened.id, digests)
+        if _numbers(engine.execute(publication.written_back(engine.dialect))[0]) != digests.staged:
+            raise not_as_staged(engine, publication)
+        held = round((time.monotonic() - began) * 1000)
+        if entry.run is not None:
+            _record_hold(engine, publication, entry, held)
         engine.stop_if_asked()
     except CONFLICTS:
         engine.roll_back()
@@ -87,27 +93,72 @@ def _once(engine: Postgres, publication: Publication, entry: Entry) -> Published
         engine.roll_back()
         raise
     with engine.ending():
-        warning = _commit(engine, publication, entry, number)
-    return Published(order, milliseconds, warnings=(*entry.warnings, *warning))
+        warning = _commit(engine, publication, entry, turn.number)
+    return Published(turn.order, held, warnings=(*entry.warnings, *warning))
 
 
 def _table(publication: Publication) -> dict[str, str]:
     return {"table_name": publication.staged.target.resolved}
 
 
-def _begin(engine: Postgres, publication: Publication) -> None:
-    """Begin, wait for the turn of the table and then for its lock, each up to its timeout."""
+@dataclass(frozen=True, slots=True)
+class _Digests:
+    """Row counts and sums of the server's own hashes, of the base, of its rows that are replaced, and of the staged."""
+
+    compared: tuple[int, int]
+    replaced: tuple[int, int]
+    staged: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What is known once the turn is held, and does not change until it ends, but for the rows of the table.
+
+    `order` is the generation of the fence, `number` the transaction's own, by which the server knows it.
+    """
+
+    order: int
+    number: str
+    digests: _Digests
+    shape: str
+
+
+def _numbers(row: tuple[Any, ...]) -> tuple[int, int]:
+    return int(row[0]), int(row[1] or 0)
+
+
+def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[Publication, _Turn]:
+    """Begin, wait for the turn of the table, and do all that needs no lock of it: writers still write meanwhile."""
     contract, target = publication.staged.contract, publication.staged.target
-    timeouts = contract.timeouts
     engine.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-    idle = {"limit": _milliseconds(timeouts.idle)}
-    engine.execute("SELECT set_config('idle_in_transaction_session_timeout', $limit, true)", idle)
     try:
         take_turn(engine, contract, target)
     except driver.LockNotAvailable as error:
         found = "another publish of this table, or a writer that holds its writer_lock, is under way"
         raise _not_our_turn(publication, "database_busy", "wait", found) from error
-    engine.execute("SELECT set_config('lock_timeout', $limit, true)", {"limit": _milliseconds(timeouts.lock)})
+    order = int(engine.execute(publication.fence(), _table(publication))[0][0])
+    refuse_later_run(engine, publication, entry.staged_order)
+    publication = with_points(engine, publication)
+    write_ledger(engine, publication, entry, order, None)
+    names, written = publication.names, publication.written
+    replaced, staged = (
+        _numbers(engine.execute(publication.digest(engine.dialect, relation, written))[0])
+        for relation in (names.base, names.staged)
+    )
+    compared = replaced
+    if publication.compared != written:
+        compared = _numbers(engine.execute(publication.digest(engine.dialect, names.base, publication.compared))[0])
+    shape = shape_of(engine, sql.target_name(target))
+    if _columns_now(engine, publication) != [(each.name, each.type) for each in target.columns]:
+        raise _changed_columns(engine, publication)
+    number = str(engine.execute("SELECT CAST(pg_current_xact_id() AS text)")[0][0])
+    return publication, _Turn(order, number, _Digests(compared, replaced, staged), shape)
+
+
+def _lock(engine: Postgres, publication: Publication) -> None:
+    """Keep every other writer out of the table until the transaction ends, and readers in."""
+    target, limit = publication.staged.target, publication.staged.contract.timeouts.lock
+    engine.execute("SELECT set_config('lock_timeout', $limit, true)", {"limit": milliseconds(limit)})
     try:
         engine.execute(f"LOCK TABLE {sql.target_name(target)} IN SHARE ROW EXCLUSIVE MODE")
     except driver.LockNotAvailable as error:
@@ -115,26 +166,39 @@ def _begin(engine: Postgres, publication: Publication) -> None:
         raise _not_our_turn(publication, "conflict", "lock", found) from error
 
 
-def _milliseconds(limit: Any) -> str:
-    return f"{max(round(limit.total_seconds() * 1000), 1)}ms"
+def _record_hold(engine: Postgres, publication: Publication, entry: Entry, held: int) -> None:
+    """Say in the ledger how long the table was held."""
+    statement = f"UPDATE {publication.where}.runs SET lock_milliseconds = $held WHERE id = $id"
+    engine.execute(statement, {"held": held, "id": entry.opened.id})
 
 
-def _refuse_changed_columns(engine: Postgres, publication: Publication) -> None:
-    """Refuse when the table is another one, or has other columns, than was looked at; the lock keeps it so from now."""
-    target = publication.staged.target
-    now = [(each.name, each.type) for each in columns_of(engine, sql.target_name(target))]
-    if now == [(each.name, each.type) for each in target.columns]:
-        return
-    found = f"its columns are no longer those that were looked at: they are {', '.join(name for name, _ in now)}"
-    raise refused(publication, "base_moved", "the table is what it was compared with", found)
+def _columns_now(engine: Postgres, publication: Publication) -> list[tuple[str, str]]:
+    return [(each.name, each.type) for each in columns_of(engine, sql.target_name(publication.staged.target))]
 
 
-def _replace(engine: Postgres, publication: Publication, run_id: str) -> None:
-    """Execute the statements of the method; no row is touched first, since the lock keeps every writer out."""
+def _changed_columns(engine: Postgres, publication: Publication) -> Refused:
+    """Return the refusal of a publish whose table is another one, or has other columns, than was looked at."""
+    now = ", ".join(name for name, _ in _columns_now(engine, publication))
+    found = f"its columns are no longer those that were looked at: they are {now}"
+    return refused(publication, "base_moved", "the table is what it was compared with", found)
+
+
+def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _Digests) -> None:
+    """Execute the statements of the method; no row is touched first, since the lock keeps every writer out.
+
+    What is taken away at once tells what it was, and is compared then; everything else is compared before.
+    """
+    writes = methods.writes(publication, engine.dialect, Touch.NOTHING)
+    if publication.compared != publication.written or not any(write.step is Step.TAKE for write in writes):
+        compared = publication.digest(engine.dialect, sql.relation(publication.staged.target), publication.compared)
+        if _numbers(engine.execute(compared)[0]) != digests.compared:
+            raise base_moved(engine, publication)
     values = {"run_id": run_id, "run_time": engine.now().isoformat(" ") if publication.stamps_time else None}
-    for write in methods.writes(publication, engine.dialect, Touch.NOTHING):
+    for write in writes:
         try:
-            engine.execute(write.statement, {name: values[name] for name in write.takes})
+            found = engine.execute(write.statement, {name: values[name] for name in write.takes})
+            if write.step is Step.TAKE and _numbers(found[0]) != digests.replaced:
+                raise base_moved(engine, publication, int(found[0][0]))
         except driver.ForeignKeyViolation as error:
             if error.diag.table_name == publication.staged.target.table:  # it is our row that points at nothing
                 raise

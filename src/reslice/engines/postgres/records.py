@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reslice import ledger
 from reslice.contract import Contract
-from reslice.engines.postgres import locks
+from reslice.engines.base import LedgerScript
+from reslice.engines.postgres import ahead, locks, rights
+from reslice.engines.postgres.session import milliseconds
 from reslice.engines.records import Records, TouchedSince
 from reslice.engines.sql import text_literal
 from reslice.values import Opened, Target
@@ -36,8 +38,12 @@ class PostgresLedger(Records):
 
     @contextmanager
     def _alone(self, schema: str) -> Iterator[None]:
-        """Hold the lock of the ledger; statements after it see everything that was committed before it was got."""
-        if self._postgres.is_lost:
+        """Hold the lock of the ledger; statements after it see everything that was committed before it was got.
+
+        A run that ends says so on a new connection, where its own was lost. One that is under way does not go on: its
+        lock, by which others know that it is alive, went with the connection.
+        """
+        if self._postgres.is_lost and self._postgres.is_ending:
             self._postgres.reopen()
         with self._session.transaction():
             self._session.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, text_literal(schema))})")
@@ -49,6 +55,22 @@ class PostgresLedger(Records):
         with self._session.transaction():
             take_turn(self._postgres, contract, target)
             yield
+
+    def script(self, contract: Contract, target: Target | None, role: str | None) -> LedgerScript:
+        """Return the SQL by which an owner makes what is missing, and lets a role run."""
+        with self._session.translated(contract, "the ledger"):
+            return ahead.script(self._postgres, contract, target, role)
+
+    def _new_schema(self, catalog: str, schema: str) -> str | None:
+        is_there = rights.place_of(self._postgres, schema).is_there
+        return None if is_there else super()._new_schema(catalog, schema)
+
+    def _lacking(self, contract: Contract, target: Target | None) -> Sequence[str]:
+        needs_view = target is not None and ahead.needs_view(self._postgres, contract, target)
+        return rights.lacking(self._postgres, contract.ledger.schema, target, needs_view=needs_view)
+
+    def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
+        return ahead.make(self._postgres, contract, target)
 
     def _claim(self) -> None:
         self._session.execute(f"SELECT pg_advisory_lock({locks.key(locks.RUN, '$token')})", {"token": self._token})
@@ -92,9 +114,16 @@ class PostgresLedger(Records):
 
 
 def take_turn(session: PostgresSession, contract: Contract, target: Target) -> None:
-    """Wait up to `timeouts.wait` for the turn of a table; it ends with the transaction."""
-    wait = round(contract.timeouts.wait.total_seconds() * 1000)
-    session.execute("SELECT set_config('lock_timeout', $wait, true)", {"wait": f"{max(wait, 1)}ms"})
+    """Wait up to `timeouts.wait` for the turn of a table; it ends with the transaction.
+
+    From here on the server ends a transaction whose client is silent for `timeouts.idle`.
+    """
+    timeouts = contract.timeouts
+    session.execute(
+        "SELECT set_config('idle_in_transaction_session_timeout', $idle, true),"
+        " set_config('lock_timeout', $wait, true)",
+        {"idle": milliseconds(timeouts.idle), "wait": milliseconds(timeouts.wait)},
+    )
     session.execute(
         f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})", {"table_name": target.resolved}
     )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -15,16 +16,19 @@ import psycopg
 from psycopg import errors as driver
 from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
-from psycopg.types.string import StrDumper
+from psycopg.types.string import StrDumper, StrDumperUnknown
 
 from reslice.contract import Contract, SqlFile
+from reslice.engines.dialect import Dialect
 from reslice.engines.failures import interrupted, misused
 from reslice.engines.postgres.catalog import columns_in, columns_of, comment_on, ledgers
 from reslice.engines.postgres.dialect import PostgresDialect
 from reslice.engines.postgres.errors import failed, is_not_understood, lines_of, query_failed
 from reslice.engines.postgres.marks import numbered
+from reslice.engines.postgres.watch import WHO, Watch
+from reslice.engines.query import Bound
 from reslice.engines.session import SqlSession
-from reslice.engines.sql import Dialect, column_list
+from reslice.engines.sql import column_list
 from reslice.errors import Failure, ResliceError
 from reslice.parameters import READING_VERBS, main_verb
 from reslice.values import Column
@@ -46,6 +50,10 @@ SETTINGS = {
 
 CLIENT_CHECK = "10s"
 """How often the server looks, during a statement, whether this client is still there."""
+KEEPALIVES = {"tcp_keepalives_idle": "60", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "6"}
+"""By which the server notices in two minutes, and not in two hours, that the host of an idle client is gone."""
+IDLE = "30s"
+"""How long the server waits in a transaction for a client that says nothing, until a contract says how long."""
 
 
 class _ExactNumber(Loader):
@@ -73,6 +81,7 @@ class PostgresSession(SqlSession):
         self.was_reopened = False
         """Whether the connection was lost and made again, which temporary tables do not outlive."""
         self._reopen = reopen
+        self._watch: Watch | None = None
         self._interrupted = threading.Event()
         self._interrupt_lock = threading.Lock()
         self._is_ending = False
@@ -81,12 +90,16 @@ class PostgresSession(SqlSession):
     def _use(self, connection: psycopg.Connection[Any]) -> None:
         """Take a connection, and pin what the meaning and the text of values may depend on."""
         connection.adapters.register_loader("numeric", _ExactNumber)
+        connection.adapters.register_dumper(Bound, StrDumperUnknown)
         connection.adapters.register_dumper(str, StrDumper)  # text is text: its type is not guessed from the statement
+        self._end_watch()
         self._connection = connection
         self._cursor = psycopg.RawCursor(connection)
         is_utf8 = connection.info.parameter_status("server_encoding") in ("UTF8", "SQL_ASCII")
         self.dialect: Dialect = PostgresDialect(is_utf8=is_utf8)
-        set_all = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in SETTINGS.items())
+        self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
+        settings = {**SETTINGS, **KEEPALIVES, "idle_in_transaction_session_timeout": IDLE}
+        set_all = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
         (schemas,) = self.execute("SELECT current_schemas(false)")[0]
         path = column_list(name for name in schemas if name not in ("pg_catalog", "pg_temp"))
         self.execute(f"SELECT {set_all}, set_config('search_path', $path, false)", {"path": path})
@@ -101,14 +114,27 @@ class PostgresSession(SqlSession):
         self.stop_if_asked()
         text, values = numbered(statement, parameters or {})
         try:
-            self._cursor.execute(text, values)
-        except driver.QueryCanceled as error:
-            if self._interrupted.is_set() and not self._is_ending:
-                raise interrupted(self.shown) from error
+            with self._watched():
+                self._cursor.execute(text, values)
+        except psycopg.OperationalError as error:
+            self._raise_when_stopped(error)
             raise
         if self._cursor.description is None:
             return [(self._cursor.rowcount,)] if self._cursor.rowcount >= 0 else []
         return self._cursor.fetchall()
+
+    def _watched(self) -> AbstractContextManager[None]:
+        """Return a context in which the wait for an answer is not for ever."""
+        return nullcontext() if self._watch is None else self._watch.asking(is_ending=self._is_ending)
+
+    def _raise_when_stopped(self, error: psycopg.OperationalError) -> None:
+        """Raise Interrupted for what ended because it was asked to, and what the watch said where it cut the wait."""
+        cut = self._watch.cut if self._watch is not None and self.is_lost else None
+        is_stopped = self._interrupted.is_set() and not self._is_ending
+        if is_stopped and (cut is not None or isinstance(error, driver.QueryCanceled)):
+            raise interrupted(self.shown) from error
+        if cut is not None:
+            raise psycopg.OperationalError(cut) from error
 
     def run(self, statement: str) -> str:
         """Run one statement and return what the server says it has done: COMMIT of what was aborted is a ROLLBACK."""
@@ -120,8 +146,14 @@ class PostgresSession(SqlSession):
         """Whether the connection is gone: the server, or what lies between, has ended it."""
         return self._connection.closed
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether what runs ends a run."""
+        return self._is_ending
+
     def reopen(self) -> None:
         """Connect again after the connection was lost; temporary tables and session locks of the old one are gone."""
+        self._end_watch()
         with suppress(psycopg.Error):
             self._connection.close()
         self._use(self._reopen())
@@ -163,8 +195,12 @@ class PostgresSession(SqlSession):
             raise
 
     def pin(self, contract: Contract) -> None:
-        """Pin the zone of the contract; everything else is pinned for as long as the connection is."""
-        self.execute("SELECT set_config('TimeZone', $zone, false)", {"zone": contract.slice.timezone})
+        """Pin the zone of the contract, and how long a client may say nothing in a transaction, once it holds locks."""
+        self.execute(
+            "SELECT set_config('TimeZone', $zone, false),"
+            " set_config('idle_in_transaction_session_timeout', $idle, false)",
+            {"zone": contract.slice.timezone, "idle": milliseconds(contract.timeouts.idle)},
+        )
 
     def check_select(self, query: SqlFile, body: str) -> None:
         """Refuse what is no SELECT; Misused[source_invalid]. That it is one statement is the protocol's own rule."""
@@ -208,6 +244,8 @@ class PostgresSession(SqlSession):
         with self._interrupt_lock:
             self._interrupted.set()
             if not self._is_ending and not self._connection.closed:
+                if self._watch is not None:
+                    self._watch.stop()
                 with suppress(psycopg.Error):
                     self._connection.cancel_safe(timeout=5)
 
@@ -228,5 +266,16 @@ class PostgresSession(SqlSession):
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables and locks are gone."""
+        self._end_watch()
         with suppress(psycopg.Error):
             self._connection.close()
+
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+
+def milliseconds(limit: timedelta) -> str:
+    """Return a limit as PostgreSQL takes it; none is zero, which would be no limit."""
+    return f"{max(round(limit.total_seconds() * 1000), 1)}ms"

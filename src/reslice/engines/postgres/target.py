@@ -9,6 +9,7 @@ from reslice.contract import Contract, Method
 from reslice.engines.names import name_parts, near_table
 from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES
 from reslice.engines.postgres.dialect import family_of
+from reslice.engines.postgres.rights import refuse_unreadable_versions
 from reslice.engines.session import Catalog, Session
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
@@ -34,7 +35,10 @@ def describe(session: Catalog, contract: Contract) -> Target:
     if found is None:
         raise _missing(session, contract)
     target = described(session, found)
-    return with_versions(session, contract, target) if contract.method is Method.APPEND_VERSION else target
+    if contract.method is not Method.APPEND_VERSION:
+        return target
+    refuse_unreadable_versions(session, contract, target)
+    return with_versions(session, contract, target)
 
 
 def resolve(session: Session, name: str) -> Found | None:
