@@ -162,8 +162,23 @@ def _lock(engine: Postgres, publication: Publication) -> None:
     try:
         engine.execute(f"LOCK TABLE {sql.target_name(target)} IN SHARE ROW EXCLUSIVE MODE")
     except driver.LockNotAvailable as error:
-        found = f"another transaction has written to {target.beside} and has not ended"
+        engine.roll_back()
+        found = f"another transaction has written to {target.beside} and has not ended{_named(engine, publication)}"
         raise _not_our_turn(publication, "conflict", "lock", found) from error
+
+
+def _named(engine: Postgres, publication: Publication) -> str:
+    """Name the sessions that hold the table against a publish, as far as this role may know; nothing is written."""
+    rows = engine.execute(
+        "SELECT DISTINCT a.pid, coalesce(a.usename, '?'), coalesce(nullif(a.application_name, ''), 'no name'),"
+        " coalesce(CAST(date_trunc('second', timezone('UTC', a.xact_start)) AS text), '?')"
+        " FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid"
+        " WHERE l.relation = CAST($name AS regclass) AND l.granted AND l.pid <> pg_backend_pid()"
+        " AND l.mode IN ('RowExclusiveLock', 'ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock',"
+        " 'ExclusiveLock', 'AccessExclusiveLock') ORDER BY 1 LIMIT 3",
+        {"name": sql.target_name(publication.staged.target)},
+    )
+    return "".join(f"; process {pid}, role {role}, {name}, since {since} UTC" for pid, role, name, since in rows)
 
 
 def _record_hold(engine: Postgres, publication: Publication, entry: Entry, held: int) -> None:
