@@ -1,24 +1,46 @@
-"""The databases the suite runs on: what a test asks of one, and DuckDB.
+"""The databases the suite runs on: what a test asks of one, DuckDB and PostgreSQL.
 
 A test creates tables, changes rows, acts as another session and reads the target only through this class, so that the
-next engine needs no change in a test.
+next engine needs no change in a test. SQL in tests is what every engine reads alike; where they spell a thing
+differently, the database has a word for it. `only` marks a test of one engine.
 """
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import duckdb
+import psycopg
 import pytest
 
 import reslice
 from reslice.engines.duckdb.session import DuckDBSession
+from tests import postgres
 
 Row = tuple[Any, ...]
+
+ENGINES = ("duckdb", "postgresql18", "postgresql16")
+"""What the suite runs on; a test's name ends with one of them."""
+
+
+def only(engine: str, reason: str) -> pytest.MarkDecorator:
+    """Mark a test of one engine, `duckdb` or `postgresql`: the reason is what the others do not have."""
+    assert reason, "a test that leaves out an engine says why"
+    return pytest.mark.only(engine, reason)
+
+
+def not_yet(engine: str, reason: str) -> pytest.MarkDecorator:
+    """Mark a test that one engine does not pass yet; that it does one day is a failure, so that the mark goes."""
+    assert reason, "a test that an engine does not pass says why"
+    return pytest.mark.not_yet(engine, reason)
 
 
 class Session(Protocol):
@@ -28,11 +50,98 @@ class Session(Protocol):
         """Run one statement."""
 
 
+class Database(Protocol):
+    """What a test asks of a database."""
+
+    name: ClassVar[str]
+    """The name of the engine, as reslice says it."""
+    schema: ClassVar[str]
+    """The schema of a table that is named without one."""
+    place: ClassVar[str]
+    """SQL that says where a row is; of a row that is written again, it says something else."""
+    has_untyped_null: ClassVar[bool]
+    updates_in_place: ClassVar[bool]
+    """Whether an updated row stays where it is, by `place`."""
+    longest_name: ClassVar[int]
+    """How many letters of a name a test may take that is about long ones."""
+    snapshot: ClassVar[str]
+    """The statement that begins a transaction which sees the database as it is when it first looks."""
+    folder: Path
+    url: str
+
+    @property
+    def catalog(self) -> str:
+        """The name of the database, as it stands before the schema of a table."""
+
+    @property
+    def connection(self) -> Any:
+        """The suite's own connection, opened when it is not open."""
+
+    def full_name(self, table: str) -> str:
+        """Return the name of a table as a ledger has it: database, schema and table."""
+
+    def quoted(self, table: str) -> str:
+        """Return the full name of a table as the statements of reslice write it."""
+
+    def type_name(self, type_text: str) -> str:
+        """Return what a message calls a type."""
+
+    def generated(self, expression: str) -> str:
+        """Return how a column is declared that the database fills and stores, as far as it can."""
+
+    def before_christ(self, day: str) -> str:
+        """Return how a day before the year 1 is written."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Run one statement and commit it."""
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        """Insert rows in one statement."""
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a query; dates and times as ISO text."""
+
+    def versions(self, table: str) -> list[Row]:
+        """Return every row of a table after its physical place, which a rewritten row does not keep."""
+
+    def table_names(self, schema: str = "") -> list[str]:
+        """Return the names of the tables of a schema, in order; of the usual one, when none is named."""
+
+    def has_view(self, name: str) -> bool:
+        """Whether there is a view of a name, in whatever schema."""
+
+    def every_column(self, table: str, *, but: str) -> str:
+        """Return what selects every column of a table but one."""
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Give another session; what it has not committed at the end is rolled back."""
+
+    def set_session_zone(self, zone: str) -> None:
+        """Let every session that begins from now on have this time zone."""
+
+    def project(self, contract: Path) -> reslice.Project:
+        """Return the project of a contract file."""
+
+    def follow_statements(self, monkeypatch: pytest.MonkeyPatch, follow: Callable[[str], str | None]) -> None:
+        """Show `follow` each statement before reslice executes it; what it returns is executed instead."""
+
+    def let_go(self) -> None:
+        """Close the suite's connection; it is opened again when it is needed."""
+
+    def close(self) -> None:
+        """Let go of the database for good."""
+
+
 class DuckDBDatabase:
     """One DuckDB file. The suite holds it open and passes the connection on, until `let_go`."""
 
-    name = "duckdb"
-    has_untyped_null = not duckdb.__version__.startswith("1.")
+    name: ClassVar[str] = "duckdb"
+    schema: ClassVar[str] = "main"
+    place: ClassVar[str] = "rowid"
+    updates_in_place: ClassVar[bool] = True
+    longest_name: ClassVar[int] = 200
+    snapshot: ClassVar[str] = "BEGIN TRANSACTION"
+    has_untyped_null: ClassVar[bool] = not duckdb.__version__.startswith("1.")
     """Whether a NULL without a type stays so in a temporary table; DuckDB 1.5 makes an INTEGER of it."""
 
     def __init__(self, folder: Path, file: str = "warehouse.duckdb") -> None:
@@ -43,6 +152,27 @@ class DuckDBDatabase:
         self.execute("SET GLOBAL threads = 1")  # few rows and many tests at once
 
     @property
+    def catalog(self) -> str:
+        return self.path.stem
+
+    def full_name(self, table: str) -> str:
+        return f"{self.catalog}.{self.schema}.{table}"
+
+    def quoted(self, table: str) -> str:
+        return f'"{self.catalog}"."{self.schema}"."{table}"'
+
+    def type_name(self, type_text: str) -> str:
+        return {"double precision": "DOUBLE", "timestamptz": "TIMESTAMP WITH TIME ZONE"}.get(
+            type_text, type_text.upper()
+        )
+
+    def generated(self, expression: str) -> str:
+        return f"GENERATED ALWAYS AS ({expression})"
+
+    def before_christ(self, day: str) -> str:
+        return f"{day} (BC)"
+
+    @property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """The suite's own connection, opened when it is not open."""
         if self._connection is None:
@@ -50,36 +180,29 @@ class DuckDBDatabase:
         return self._connection
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        """Run one statement and commit it."""
         self.connection.execute(sql, list(parameters) or None)
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Insert rows in one statement."""
-        values = list(rows)
-        marks = ", ".join(f"({', '.join('?' * len(row))})" for row in values)
-        self.execute(f"INSERT INTO {table} VALUES {marks}", [value for row in values for value in row])
+        self.execute(*_inserted(table, rows))
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of a query; dates and times as ISO text."""
-        return [
-            tuple(_plain(value) for value in row)
-            for row in self.connection.execute(sql, list(parameters) or None).fetchall()
-        ]
+        return _plain_rows(self.connection.execute(sql, list(parameters) or None).fetchall())
 
     def versions(self, table: str) -> list[Row]:
-        """Return every row of a table with its physical place, which a rewritten row does not keep."""
-        return self.rows(f"SELECT rowid, * FROM {table} ORDER BY rowid")
+        return self.rows(f"SELECT {self.place}, * FROM {table} ORDER BY 1")
 
-    def table_names(self, schema: str = "main") -> list[str]:
-        """Return the names of the tables of a schema."""
-        return [
-            row[0]
-            for row in self.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY 1", [schema])
-        ]
+    def table_names(self, schema: str = "") -> list[str]:
+        names = "SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY 1"
+        return [row[0] for row in self.rows(names, [schema or self.schema])]
+
+    def has_view(self, name: str) -> bool:
+        return bool(self.rows("SELECT 1 FROM duckdb_views() WHERE view_name = ?", [name]))
+
+    def every_column(self, table: str, *, but: str) -> str:
+        return f"* EXCLUDE ({but})"
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Give another session; what it has not committed at the end is rolled back."""
         cursor = self.connection.cursor()
         try:
             yield cursor
@@ -87,7 +210,6 @@ class DuckDBDatabase:
             cursor.close()
 
     def set_session_zone(self, zone: str) -> None:
-        """Let every session that begins from now on have this time zone."""
         self.execute(f"SET GLOBAL TimeZone = '{zone}'")
 
     def project(self, contract: Path) -> reslice.Project:
@@ -95,13 +217,7 @@ class DuckDBDatabase:
         return reslice.open(contract, connection=self._connection)
 
     def follow_statements(self, monkeypatch: pytest.MonkeyPatch, follow: Callable[[str], str | None]) -> None:
-        """Show `follow` each statement before reslice executes it; what it returns is executed instead."""
-        execute = DuckDBSession.execute
-
-        def followed(self: DuckDBSession, statement: str, parameters: Any = None) -> list[Row]:
-            return execute(self, follow(statement) or statement, parameters)
-
-        monkeypatch.setattr(DuckDBSession, "execute", followed)
+        _follow(DuckDBSession, monkeypatch, follow)
 
     def let_go(self) -> None:
         """Close the suite's connection, so that the project, or another process, opens the file itself."""
@@ -112,11 +228,210 @@ class DuckDBDatabase:
     close = let_go
 
 
+class PostgresDatabase:
+    """One database of a server that the whole run shares, owned by a role that is no superuser."""
+
+    name: ClassVar[str] = "postgresql"
+    schema: ClassVar[str] = "public"
+    place: ClassVar[str] = "(tableoid, ctid, xmin)::text"
+    has_untyped_null: ClassVar[bool] = False
+    updates_in_place: ClassVar[bool] = False
+    longest_name: ClassVar[int] = 63
+    snapshot: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+
+    _numbers: ClassVar[Iterator[int]] = itertools.count(1)
+    _closed: ClassVar[dict[int, list[str]]] = {}
+    _admins: ClassVar[dict[int, psycopg.Connection[Row]]] = {}
+
+    def __init__(self, folder: Path, version: int = 18) -> None:
+        self.folder = folder
+        self.server = postgres.shared(version)
+        self.catalog = f"t_{os.getpid()}_{next(self._numbers)}"
+        self.url = self.server.url(self.catalog)
+        self._connection: psycopg.Connection[Row] | None = None
+        self._drop_closed()
+        self.as_admin(f"CREATE DATABASE {self.catalog} TEMPLATE template0 STRATEGY file_copy OWNER {postgres.ROLE}")
+
+    def full_name(self, table: str) -> str:
+        return f"{self.catalog}.{self.schema}.{table}"
+
+    def quoted(self, table: str) -> str:
+        return f'"{self.catalog}"."{self.schema}"."{table}"'
+
+    def type_name(self, type_text: str) -> str:
+        return _TYPE_NAMES.get(type_text, type_text)
+
+    def generated(self, expression: str) -> str:
+        return f"GENERATED ALWAYS AS ({expression}) STORED"
+
+    def before_christ(self, day: str) -> str:
+        return f"{day} BC"
+
+    def as_admin(self, sql: str) -> None:
+        """Run one statement as a superuser, in another database of the server."""
+        version = self.server.version
+        if version not in self._admins:
+            self._admins[version] = _connect(self.server.url(user=postgres.ADMIN))
+        self._admins[version].execute(sql)
+
+    def _drop_closed(self) -> None:
+        """Drop the databases of tests that are over, but for the last: its server processes may still be ending."""
+        closed = self._closed.setdefault(self.server.version, [])
+        while len(closed) > 1:
+            self.as_admin(f"DROP DATABASE {closed.pop(0)} WITH (FORCE)")
+
+    @classmethod
+    def let_servers_go(cls) -> None:
+        """Close the connections to the servers themselves."""
+        while cls._admins:
+            cls._admins.popitem()[1].close()
+
+    @property
+    def connection(self) -> psycopg.Connection[Row]:
+        """The suite's own connection, opened when it is not open."""
+        if self._connection is None or self._connection.closed:
+            self._connection = _connect(self.url)
+        return self._connection
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        _execute(self.connection, sql, parameters)
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        self.execute(*_inserted(table, rows))
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        return _plain_rows(_execute(self.connection, sql, parameters).fetchall())
+
+    def versions(self, table: str) -> list[Row]:
+        return self.rows(f"SELECT {self.place}, * FROM {table} ORDER BY tableoid, ctid")
+
+    def table_names(self, schema: str = "") -> list[str]:
+        names = "SELECT tablename FROM pg_tables WHERE schemaname = ? ORDER BY 1"
+        return [row[0] for row in self.rows(names, [schema or self.schema])]
+
+    def has_view(self, name: str) -> bool:
+        return bool(self.rows("SELECT 1 FROM pg_views WHERE viewname = ?", [name]))
+
+    def every_column(self, table: str, *, but: str) -> str:
+        names = (
+            "SELECT quote_ident(attname) FROM pg_attribute"
+            " WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ? ORDER BY attnum"
+        )
+        return ", ".join(row[0] for row in self.rows(names, [table, but]))
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        connection = _connect(self.url)
+        try:
+            yield _PostgresSession(connection)
+        finally:
+            connection.close()
+
+    def set_session_zone(self, zone: str) -> None:
+        self.execute(f"ALTER DATABASE {self.catalog} SET timezone = '{zone}'")
+        self.let_go()
+
+    def project(self, contract: Path) -> reslice.Project:
+        return reslice.open(contract)
+
+    def follow_statements(self, monkeypatch: pytest.MonkeyPatch, follow: Callable[[str], str | None]) -> None:
+        from reslice.engines.postgres.session import PostgresSession
+
+        _follow(PostgresSession, monkeypatch, follow)
+
+    def let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        self.let_go()
+        self._closed[self.server.version].append(self.catalog)
+
+
+class _PostgresSession:
+    """A connection that takes the question marks of the suite."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, /, parameters: Sequence[Any] = ()) -> psycopg.Cursor[Row]:
+        return _execute(self._connection, sql, parameters)
+
+
+class _Integral(psycopg.adapt.Loader):
+    """A number without a decimal point, such as the sum of integers, is an int."""
+
+    def load(self, data: Any) -> int | Decimal:
+        text = bytes(data).decode()
+        return int(text) if text.removeprefix("-").isdecimal() else Decimal(text)
+
+
+_TYPE_NAMES = {
+    "varchar": "character varying",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "time": "time without time zone",
+    "hugeint": "numeric",
+}
+
+
+def _connect(url: str) -> psycopg.Connection[Row]:
+    """Connect; values stand in the statement, as when somebody types it, and each statement is committed.
+
+    A test that waits for a lock waits for itself: it is told so after some seconds.
+    """
+    connection = psycopg.connect(
+        url, autocommit=True, cursor_factory=psycopg.ClientCursor, options="-c lock_timeout=10s"
+    )
+    connection.adapters.register_loader("numeric", _Integral)
+    return connection
+
+
+def _execute(connection: psycopg.Connection[Row], sql: str, parameters: Sequence[Any]) -> psycopg.Cursor[Row]:
+    if not parameters:
+        return connection.execute(sql.encode())
+    return connection.execute(_MARKS.sub(_marked, sql).encode(), parameters)
+
+
+_MARKS = re.compile(r"'[^']*'|\"[^\"]*\"|\?|%")
+
+
+def _marked(found: re.Match[str]) -> str:
+    return "%s" if found[0] == "?" else found[0].replace("%", "%%")
+
+
+def _inserted(table: str, rows: Iterable[Row]) -> tuple[str, list[Any]]:
+    values = list(rows)
+    marks = ", ".join(f"({', '.join('?' * len(row))})" for row in values)
+    return f"INSERT INTO {table} VALUES {marks}", [value for row in values for value in row]
+
+
+def _follow(session: Any, monkeypatch: pytest.MonkeyPatch, follow: Callable[[str], str | None]) -> None:
+    execute = session.execute
+
+    def followed(self: Any, statement: str, parameters: Any = None) -> Any:
+        return execute(self, follow(statement) or statement, parameters)
+
+    monkeypatch.setattr(session, "execute", followed)
+
+
+def _plain_rows(rows: Iterable[Row]) -> list[Row]:
+    return [tuple(_plain(value) for value in row) for row in rows]
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat(" ")
     return value.isoformat() if isinstance(value, date) else value
 
 
-Database = DuckDBDatabase
-"""The type a test names; a union when there is a second engine."""
+def opened(engine: str, folder: Path) -> DuckDBDatabase | PostgresDatabase:
+    """Return a new, empty database of an engine; NotRunnable where there is none."""
+    return DuckDBDatabase(folder) if engine == "duckdb" else PostgresDatabase(folder, int(engine[-2:]))
+
+
+def file_of(database: Database) -> Path:
+    """Return the file of a database in a test that is about DuckDB files."""
+    assert isinstance(database, DuckDBDatabase), "only DuckDB has its tables in one file"
+    return database.path

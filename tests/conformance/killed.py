@@ -5,22 +5,30 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 import reslice
 from reslice.engines.duckdb.session import DuckDBSession
+from reslice.engines.postgres.session import PostgresSession
 
 
 def main(contract: str, target: str, range: str, words: str) -> None:
     """Run; before the first statement that begins with `words` the process is gone."""
-    execute = DuckDBSession.execute
+    for session in (DuckDBSession, PostgresSession):
+        die_before(session, words)
+    reslice.open(contract).target(target).run(range)
 
-    def until(self: DuckDBSession, statement: str, parameters: object = None) -> object:
+
+def die_before(session: Any, words: str) -> None:
+    """Let the process be gone before a session executes a statement that begins with `words`."""
+    execute = session.execute
+
+    def until(self: Any, statement: str, parameters: Any = None) -> Any:
         if statement.startswith(words):
             os.kill(os.getpid(), signal.SIGKILL)
-        return execute(self, statement, parameters)  # type: ignore[arg-type]
+        return execute(self, statement, parameters)
 
-    DuckDBSession.execute = until  # type: ignore[method-assign, assignment]
-    reslice.open(contract).target(target).run(range)
+    session.execute = until
 
 
 if __name__ == "__main__":

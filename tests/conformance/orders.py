@@ -206,14 +206,13 @@ class Target:
     def current(self) -> str:
         """What a reader reads: the table, or the view of the current versions once there is one."""
         view = f"{self.table}_current"
-        views = "SELECT 1 FROM duckdb_views() WHERE view_name = ?"
-        is_there = self.method == "append_version" and self.database.rows(views, [view.rpartition(".")[2]])
+        is_there = self.method == "append_version" and self.database.has_view(view.rpartition(".")[2])
         return view if is_there else self.table
 
     @property
     def columns(self) -> str:
         """What a test selects of a row: every column but the one it need not know of."""
-        return f"* EXCLUDE ({VERSION})" if self.method == "append_version" else "*"
+        return self.database.every_column(self.table, but=VERSION) if self.method == "append_version" else "*"
 
     def rows(self) -> list[Row]:
         """Return the rows of the target, as a reader has them."""

@@ -119,7 +119,7 @@ class Moved(Target):
         return ordered(self.database.rows(f"SELECT {self._piece}, cents FROM {self.current}"))
 
     def versions(self) -> list[Row]:
-        return self.database.rows(f"SELECT rowid, {self._piece}, cents FROM totals ORDER BY rowid")
+        return self.database.rows(f"SELECT {self.database.place}, {self._piece}, cents FROM totals ORDER BY 1")
 
 
 def cases() -> list[Any]:

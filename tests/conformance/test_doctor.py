@@ -22,7 +22,7 @@ from reslice.engines import sql
 from reslice.engines.duckdb import probe
 from reslice.errors import PartlyPublished, Retryable
 from reslice.values import Column, Family, Outcome
-from tests.conformance.databases import Database
+from tests.conformance.databases import Database, file_of
 from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, SOURCE, Orders, Target
 
 ALL = f"{D1}..{D3}"
@@ -96,7 +96,7 @@ def test_every_target_is_looked_at_when_none_is_named(orders: Orders) -> None:
 
 @pytest.mark.parametrize("table", ["daily_orders", "main.DAILY_ORDERS", "orders.main.daily_orders"])
 def test_two_targets_of_one_table_are_told(orders: Orders, table: str) -> None:
-    catalog = orders.database.path.stem
+    catalog = orders.database.catalog
     contract = json.loads(orders.file.read_text())
     own = contract["targets"]["daily_orders"]
     contract["targets"] |= {"again": own | {"table": table.replace("orders.main", f"{catalog}.main")}}
@@ -217,7 +217,7 @@ def test_readers_downstream_and_corrections_are_looked_at_as_well(orders: Orders
 
 def test_a_database_that_is_open_for_reading_has_no_rights(orders: Orders) -> None:
     orders.database.let_go()
-    with duckdb.connect(str(orders.database.path), read_only=True) as connection:
+    with duckdb.connect(str(file_of(orders.database)), read_only=True) as connection:
         import reslice
 
         found = reslice.open(orders.file, connection=connection).doctor("daily_orders")
@@ -585,7 +585,7 @@ def test_the_exit_code_is_the_answer(orders: Orders, capsys: pytest.CaptureFixtu
     assert code == 0 and said.startswith("well: 1 advice, ")
     assert said.splitlines()[-1] == f"next: reslice --config {orders.file} history"
     assert "advice" in said and "CREATE UNIQUE INDEX" in said
-    with duckdb.connect(str(orders.database.path)) as connection:
+    with duckdb.connect(str(file_of(orders.database))) as connection:
         connection.execute("INSERT INTO daily_orders SELECT * FROM daily_orders WHERE order_date = '2024-03-02'")
     code, said = run("daily_orders")
     assert code == 1 and said.startswith("not well: 1 wrong, 1 advice, ")
@@ -599,7 +599,7 @@ def test_the_exit_code_is_the_answer(orders: Orders, capsys: pytest.CaptureFixtu
 
     code, said = run("no_such_target")
     assert code == 2 and "misused[usage]" in said
-    orders.database.path.rename(orders.folder / "elsewhere.duckdb")
+    file_of(orders.database).rename(orders.folder / "elsewhere.duckdb")
     code, said = run("--json")
     value = json.loads(said)
     assert (code, value["schema"], value["checks"], value["error"]["kind"]) == (2, "reslice/doctor/1", [], "connection")
@@ -629,7 +629,7 @@ def test_a_database_that_another_process_holds_is_exit_4(orders: Orders, monkeyp
     monkeypatch.setattr("reslice.project.LOOK_WAIT", None)
     holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
     process = subprocess.Popen(
-        [sys.executable, "-c", holder, str(orders.database.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", holder, str(file_of(orders.database))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdout is not None and process.stdout.readline()
     with pytest.raises(Retryable) as caught:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.databases import only
 from tests.conformance.orders import D1, D2, D3, SOURCE, T0, Orders, changed, found
 
 CASTS = """
@@ -55,29 +56,30 @@ def test_t18_4_a_column_that_the_source_no_longer_returns_is_refused(orders: Ord
 def test_every_column_that_is_wrong_is_told_at_once(orders: Orders) -> None:
     orders.source(
         "SELECT order_date, channel AS chanel, count(*)::varchar AS order_count, 1 AS extra FROM orders_fact"
-        " WHERE order_date BETWEEN :start AND :end GROUP BY ALL"
+        " WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel"
     )
     orders.refuses(f"{D1}..{D3}", "source_column", "source_column", "source_column", "source_type", "source_column")
 
 
 @pytest.mark.parametrize(
-    ("cast", "type_shown"),
+    ("cast", "type_text"),
     [
-        ("sum(amount_cents)::varchar", "VARCHAR"),
-        ("max(DATE '2024-03-01')", "DATE"),
-        ("bool_or(true)", "BOOLEAN"),
-        ("list(amount_cents)", "BIGINT[]"),
-        ("max(INTERVAL 1 DAY)", "INTERVAL"),
+        ("sum(amount_cents)::varchar", "varchar"),
+        ("max(DATE '2024-03-01')", "date"),
+        ("bool_or(true)", "boolean"),
+        ("array_agg(amount_cents)", "bigint[]"),
+        ("max(INTERVAL '1 day')", "interval"),
     ],
 )
 def test_t18_7_a_measure_of_another_kind_of_type_is_refused_and_not_cast(
-    orders: Orders, cast: str, type_shown: str
+    orders: Orders, cast: str, type_text: str
 ) -> None:
     orders.source(CASTS.format(cast))
 
     error = orders.refuses(f"{D1}..{D3}", "source_type")
 
-    assert f"amount_cents is {type_shown} in the source and BIGINT in daily_orders" in found(error)
+    source, target = (orders.database.type_name(each) for each in (type_text, "bigint"))
+    assert f"amount_cents is {source} in the source and {target} in daily_orders" in found(error)
     assert orders.rows() == list(T0)
 
 
@@ -88,15 +90,15 @@ def test_t18_7_a_number_that_turns_into_text_in_the_source_table_is_refused(orde
 
     error = orders.refuses(f"{D1}..{D3}", "source_type")
 
-    assert "amount_cents is VARCHAR" in found(error)
+    assert f"amount_cents is {orders.database.type_name('varchar')}" in found(error)
 
 
 @pytest.mark.parametrize(
     ("slice_value", "kind"),
     [
         ("CAST(order_date AS VARCHAR)", "source_type"),
-        ("CAST(strftime(order_date, '%Y%m%d') AS INTEGER)", "source_type"),
-        ("CAST(order_date AS TIMESTAMP) + INTERVAL 12 HOUR", "lossy_value"),
+        ("CAST(replace(CAST(order_date AS VARCHAR), '-', '') AS INTEGER)", "source_type"),
+        ("CAST(order_date AS TIMESTAMP) + INTERVAL '12 hours'", "lossy_value"),
     ],
     ids=["text", "integer", "with a time"],
 )
@@ -105,7 +107,7 @@ def test_a_slice_value_of_another_type_is_refused_when_it_would_lose_something(
 ) -> None:
     orders.source(
         SOURCE.replace("SELECT order_date", f"SELECT {slice_value} AS order_date").replace(
-            "GROUP BY order_date, channel", "GROUP BY ALL"
+            "GROUP BY order_date, channel", "GROUP BY 1, 2"
         )
     )
     orders.refuses(f"{D1}..{D3}", kind)
@@ -114,7 +116,7 @@ def test_a_slice_value_of_another_type_is_refused_when_it_would_lose_something(
 def test_a_timestamp_at_midnight_is_a_date(orders: Orders) -> None:
     orders.source(
         SOURCE.replace("SELECT order_date", "SELECT CAST(order_date AS TIMESTAMP) AS order_date").replace(
-            "GROUP BY order_date, channel", "GROUP BY ALL"
+            "GROUP BY order_date, channel", "GROUP BY 1, 2"
         )
     )
     orders.unchanged(f"{D1}..{D3}")
@@ -150,6 +152,7 @@ WHERE order_date BETWEEN :start AND :end {1} GROUP BY order_date, channel
 """
 
 
+@only("duckdb", "it reads files, and guesses the types in them")
 @pytest.mark.parametrize("order", [("blank", "good"), ("good", "blank")], ids=["blank first", "good first"])
 def test_t18_6_a_blank_date_in_one_file_does_not_change_the_type_of_the_other(
     empty_orders: Orders, tmp_path: Path, order: tuple[str, str]
@@ -171,6 +174,7 @@ def test_t18_6_a_blank_date_in_one_file_does_not_change_the_type_of_the_other(
     assert "1 row has none" in found(error)
 
 
+@only("duckdb", "it reads files, and guesses the types in them")
 def test_a_file_that_is_typed_as_text_is_refused(orders: Orders, tmp_path: Path) -> None:
     (tmp_path / "odd.csv").write_text(f"order_date,channel,order_count,amount_cents\n{D1},web,1,12 EUR\n{D1},app,1,5\n")
     orders.source(f"SELECT * FROM read_csv('{tmp_path / 'odd.csv'}') WHERE order_date BETWEEN :start AND :end")
@@ -178,6 +182,7 @@ def test_a_file_that_is_typed_as_text_is_refused(orders: Orders, tmp_path: Path)
     assert "amount_cents is VARCHAR" in found(error)
 
 
+@only("duckdb", "quoted names that differ in capitals alone are the same name")
 def test_names_in_other_capitals_are_the_same_columns_where_the_database_says_so(orders: Orders) -> None:
     orders.source(
         SOURCE.replace(

@@ -21,14 +21,15 @@ def test_the_next_run_adds_what_an_older_ledger_lacks_and_keeps_its_rows(engine:
     assert engine.rows("SELECT id, state, rows_after FROM reslice.runs ORDER BY number")[:1] == before
     for table in ledger.TABLES:
         found = engine.rows(
-            f"SELECT column_name FROM duckdb_columns() WHERE schema_name = 'reslice' AND table_name = '{table.name}'"
+            "SELECT column_name FROM information_schema.columns"
+            f" WHERE table_schema = 'reslice' AND table_name = '{table.name}'"
         )
         assert {name for (name,) in found} == {column.name for column in table.columns}
 
 
 def test_a_users_own_table_in_the_ledgers_schema_is_refused_and_left_as_it_is(engine: Database) -> None:
     engine.execute("CREATE SCHEMA reslice")
-    engine.execute("CREATE TABLE reslice.runs (id integer, distance_km double)")
+    engine.execute("CREATE TABLE reslice.runs (id integer, distance_km double precision)")
     engine.insert("reslice.runs", [(1, 10.5)])
     with pytest.raises(Refused) as refused:
         Shop(engine)

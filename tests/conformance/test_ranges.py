@@ -10,11 +10,11 @@ from tests.conformance.orders import D1, D2, D3, D4, SOURCE, T0, Orders, changed
 
 BY_INSTANT = """
 SELECT CAST(order_ts AS DATE) AS order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents
-FROM orders_timed WHERE order_ts >= :start_instant AND order_ts < :end_instant GROUP BY ALL
+FROM orders_timed WHERE order_ts >= :start_instant AND order_ts < :end_instant GROUP BY 1, 2
 """
 BY_DATE = """
 SELECT CAST(order_ts AS DATE) AS order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents
-FROM orders_timed WHERE CAST(order_ts AS DATE) BETWEEN :start AND :end GROUP BY ALL
+FROM orders_timed WHERE CAST(order_ts AS DATE) BETWEEN :start AND :end GROUP BY 1, 2
 """
 
 

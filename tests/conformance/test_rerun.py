@@ -25,7 +25,7 @@ def test_t01_1_a_range_published_twice_holds_every_order_once(empty_orders: Orde
 
 def test_verify_writes_nothing_and_records_its_answer_when_asked(orders: Orders) -> None:
     orders.verify(f"{D1}..{D3}")
-    assert orders.database.rows("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'reslice'") == [(0,)]
+    assert orders.database.table_names("reslice") == []
 
     orders.correct(4, 1300)
     answer = orders.verify(f"{D1}..{D3}", record=True)
@@ -147,8 +147,8 @@ def test_only_the_slices_that_differ_are_rewritten(orders: Orders) -> None:
 
     assert run.slices_done == (D2,)
     assert [row for row in orders.versions() if row[1] != D2] == outside
-    kept = orders.database.rows("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'kept_%'")
-    rows = orders.database.rows(f'SELECT * FROM reslice."{kept[0][0]}"')
+    (kept,) = (name for name in orders.database.table_names("reslice") if name.startswith("kept_"))
+    rows = orders.database.rows(f'SELECT * FROM reslice."{kept}"')
     assert sorted(rows) == [(run.id, D2, "store", 2, 750), (run.id, D2, "web", 1, 1200)]
 
 
@@ -164,7 +164,8 @@ def test_rewrite_writes_every_slice_that_has_rows_and_the_result_does_not_move(o
         if orders.method == "append_version":
             assert versions < places and len(places) == 6 * (turn + 1)
         else:
-            assert versions == places if orders.method == "merge" else versions.isdisjoint(places)
+            stay = orders.method == "merge" and orders.database.updates_in_place
+            assert versions == places if stay else versions.isdisjoint(places)
 
 
 def test_rewrite_of_a_range_that_is_empty_on_both_sides_is_unchanged(orders: Orders) -> None:
@@ -204,7 +205,7 @@ def test_a_doubled_pair_of_rows_does_not_cancel_out(orders: Orders) -> None:
 def test_more_groups_than_are_listed_are_counted_and_the_largest_are_listed(empty_orders: Orders) -> None:
     empty_orders.cancel("true")
     empty_orders.database.execute(
-        f"INSERT INTO orders_fact SELECT n, DATE '{D2}', 'c' || n, n FROM range(1, 1201) AS numbers (n)"
+        f"INSERT INTO orders_fact SELECT n, DATE '{D2}', 'c' || n, n FROM generate_series(1, 1200) AS numbers (n)"
     )
     run = empty_orders.run(D2)
     assert run.diff is not None and run.diff.counts.added == 1200

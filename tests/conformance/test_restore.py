@@ -109,7 +109,7 @@ def test_t10_3_kept_rows_that_the_database_did_not_store_are_found_before_the_co
     orders.correct(4, 1300)
     run_id = published(orders, D2)
     before = orders.versions()
-    into = 'INSERT INTO "warehouse"."main"."daily_orders"'
+    into = f"INSERT INTO {orders.database.quoted('daily_orders')}"
     orders.database.follow_statements(
         monkeypatch, lambda text: f"{text} AND channel = 'web'" if text.startswith(into) else None
     )
@@ -230,10 +230,10 @@ def test_null_keys_come_back_as_null_keys(orders: Orders) -> None:
 
 def test_identity_generated_and_stamp_columns_come_back_as_they_were(orders: Orders) -> None:
     orders.database.execute("CREATE SEQUENCE ids START 100")
+    average = orders.database.generated("CAST(amount_cents AS double precision) / order_count")
     orders.make_target(
         "row_id bigint DEFAULT nextval('ids'), order_date date, channel varchar, order_count bigint,"
-        " amount_cents bigint, avg_cents double GENERATED ALWAYS AS (amount_cents / order_count) VIRTUAL,"
-        " loaded_at timestamptz, batch varchar"
+        f" amount_cents bigint, avg_cents double precision {average}, loaded_at timestamptz, batch varchar"
     )
     orders.declare(stamps={"loaded_at": "run_time", "batch": "run_id"})
     first = published(orders, f"{D1}..{D3}")
@@ -256,8 +256,9 @@ def test_identity_generated_and_stamp_columns_come_back_as_they_were(orders: Ord
 def test_values_of_every_kind_come_back_bit_by_bit(orders: Orders) -> None:
     orders.database.execute("CREATE TYPE mood AS ENUM ('low', 'high')")
     orders.make_target(
-        "order_date date, channel varchar, order_count bigint, amount_cents bigint, ratio double, price decimal(18, 3),"
-        " mood mood, seen_at timestamptz, day_part time, code uuid, ok boolean, big hugeint"
+        "order_date date, channel varchar, order_count bigint, amount_cents bigint, ratio double precision,"
+        " price decimal(18, 3), mood mood, seen_at timestamptz, day_part time, code uuid, ok boolean,"
+        " big decimal(38, 0)"
     )
     names = ("ratio", "price", "mood", "seen_at", "day_part", "code", "ok", "big")
     measures = {name: {"nulls": "allow"} for name in names} | {"ratio": {"nulls": "allow", "scale": 2}}
@@ -265,10 +266,10 @@ def test_values_of_every_kind_come_back_bit_by_bit(orders: Orders) -> None:
     orders.database.execute(
         f"INSERT INTO daily_orders VALUES ('{D2}', 'web', 1, 1200, 0.1 + 0.2, 10.005, 'high',"
         " '2024-03-02 03:30:00.000001+05', '23:59:59.999999', '00000000-0000-0000-0000-00000000000a', true,"
-        f" 170141183460469231731687303715884105727), ('{D2}', 'b|c\\d', 0, -1, 'nan', NULL, NULL, NULL, NULL, NULL,"
+        f" 99999999999999999999999999999999999999), ('{D2}', 'b|c\\d', 0, -1, 'nan', NULL, NULL, NULL, NULL, NULL,"
         " NULL, NULL)"
     )
-    exact = "SELECT columns(*)::varchar FROM daily_orders ORDER BY ALL"
+    exact = "SELECT CAST(x AS varchar) FROM daily_orders AS x ORDER BY 1"
     before = orders.database.rows(exact)
     orders.source(
         "SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents,"
@@ -306,7 +307,9 @@ def test_t13_4_tables_with_names_like_ours_are_left_alone(orders: Orders) -> Non
     database = orders.database
     orders.correct(4, 1300)
     run_id = published(orders, D2)
-    names = ("main.reslice_staged_0", "main.kept_0123456789ab", "reslice.kept_0123456789ab", "reslice.kept_mine")
+    public = database.schema
+    ours = (f"{public}.reslice_staged_0", f"{public}.kept_0123456789ab")
+    names = (*ours, "reslice.kept_0123456789ab", "reslice.kept_mine")
     for name in names:
         database.execute(f"CREATE TABLE {name} AS SELECT 42 AS answer, '{run_id}' AS \"reslice:run\"")
 
@@ -407,12 +410,16 @@ def test_hours_across_a_clock_change(engine: Database, day: str, hours: list[str
     first = published(target, day)
     before = target.rows()
     for place in range(len(hours)):
-        engine.execute("UPDATE facts SET n = n + 10 WHERE hour(timezone('UTC', moment)) = ?", [int(hours[place])])
+        engine.execute(
+            "UPDATE facts SET n = n + 10 WHERE extract(hour FROM timezone('UTC', moment)) = ?", [int(hours[place])]
+        )
         run_id = published(target, day, allow=["restored"], reason="it is what is tested")
         run = target.restore(run_id)
         assert target.rows() == before and len(run.slices_done) == 1
         assert [each.label for each in _slices(target.status(run.scope.text))] == [run.scope.text]
-        engine.execute("UPDATE facts SET n = n - 10 WHERE hour(timezone('UTC', moment)) = ?", [int(hours[place])])
+        engine.execute(
+            "UPDATE facts SET n = n - 10 WHERE extract(hour FROM timezone('UTC', moment)) = ?", [int(hours[place])]
+        )
     whole = target.restore(first)
     assert whole.slices_done and target.rows() == []
 
@@ -425,11 +432,13 @@ def test_a_day_of_23_hours_in_the_contracts_zone(orders: Orders) -> None:
 
 
 def test_ten_years_of_days_come_back_in_one_commit(empty_orders: Orders) -> None:
-    days = "SELECT d::date FROM range(date '2014-01-01', date '2024-01-01', interval 1 day) AS t (d)"
+    days = "DATE '2014-01-01' + CAST(n AS integer)"
     empty_orders.cancel("true")
-    empty_orders.database.execute(f"INSERT INTO orders_fact SELECT 1, *, 'web', 100 FROM ({days})")
+    empty_orders.database.execute(
+        f"INSERT INTO orders_fact SELECT 1, {days}, 'web', 100 FROM generate_series(0, 3651) AS numbers (n)"
+    )
     first = published(empty_orders, "2014..2023")
-    empty_orders.database.execute("UPDATE orders_fact SET amount_cents = 200 WHERE month(order_date) = 12")
+    empty_orders.database.execute("UPDATE orders_fact SET amount_cents = 200 WHERE extract(month FROM order_date) = 12")
     second = published(empty_orders, "2014..2023")
     sums = "SELECT count(*), sum(amount_cents) FROM daily_orders"
     assert empty_orders.database.rows(sums) == [(3652, 365200 + 31000)]

@@ -7,6 +7,7 @@ import pytest
 import reslice
 from reslice.errors import Refused, Stopped
 from reslice.target_handle import TargetHandle
+from tests.conformance.databases import DuckDBDatabase, only
 from tests.conformance.orders import D2, EVERY_METHOD, T0, Orders, changed, kinds
 
 METHODS = EVERY_METHOD
@@ -15,12 +16,15 @@ AFTER = changed((D2, "web", 1, 1300))
 
 def renamed(orders: Orders) -> TargetHandle:
     """Rename the database file, and have the contract name it so."""
-    orders.database.let_go()
-    orders.database.path = orders.database.path.rename(orders.folder / "production.duckdb")
+    database = orders.database
+    assert isinstance(database, DuckDBDatabase)
+    database.let_go()
+    database.path = database.path.rename(orders.folder / "production.duckdb")
     orders.file.write_text(orders.file.read_text().replace("warehouse.duckdb", "production.duckdb"))
     return reslice.open(orders.file).target("daily_orders")
 
 
+@only("duckdb", "a database is a file that can be renamed")
 def test_a_restore_is_not_undone_in_silence_after_the_file_was_renamed(orders: Orders) -> None:
     orders.correct(4, 1300)
     first = orders.run(D2).id or ""
@@ -34,6 +38,7 @@ def test_a_restore_is_not_undone_in_silence_after_the_file_was_renamed(orders: O
     assert orders.rows() == AFTER
 
 
+@only("duckdb", "a database is a file that can be renamed")
 def test_what_a_run_replaced_before_the_file_was_renamed_comes_back(orders: Orders) -> None:
     orders.correct(4, 1300)
     first = orders.run(D2).id or ""
@@ -47,6 +52,7 @@ def test_what_a_run_replaced_before_the_file_was_renamed_comes_back(orders: Orde
     assert orders.rows() == AFTER
 
 
+@only("duckdb", "a database is a file that can be renamed")
 def test_a_later_run_under_another_name_of_the_file_is_not_undone(orders: Orders) -> None:
     orders.correct(4, 1300)
     first = orders.run(D2).id or ""
@@ -62,7 +68,7 @@ def test_a_later_run_under_another_name_of_the_file_is_not_undone(orders: Orders
 def test_a_restore_is_not_undone_in_silence_after_the_clock_was_set_back(orders: Orders, hours: int) -> None:
     orders.correct(4, 1300)
     first = orders.run(D2).id or ""
-    ahead = f"+ INTERVAL {hours} HOUR"
+    ahead = f"+ INTERVAL '{hours} hours'"
     orders.database.execute(f"UPDATE reslice.run_slices SET published_at = published_at {ahead}")
     orders.database.execute(f"UPDATE reslice.runs SET requested_at = requested_at {ahead}")
     orders.restore(first)

@@ -7,6 +7,7 @@ import pytest
 from reslice.errors import Refused, Stopped
 from reslice.next_command import next_command
 from reslice.values import Guard, Outcome, Run
+from tests.conformance.databases import DuckDBDatabase
 from tests.conformance.orders import D1, D2, D3, T0, Orders, changed, found, kinds, without
 from tests.conformance.test_restore import D2_2050, D2_2150, published
 
@@ -115,10 +116,9 @@ def test_a_run_that_looked_before_the_restore_does_not_make_it_quiet(orders: Ord
     # It has compared D2 with its source and found it equal; then the restore comes, and then it ends.
     run = orders.run(D2, on_step=orders.at_step("comparing", lambda: None))
     assert run.outcome is Outcome.UNCHANGED
-    session = orders.database.connection.cursor()
     orders.restore("r-0001")
-    session.execute("UPDATE reslice.runs SET finished_at = now() + INTERVAL 1 MINUTE WHERE id = ?", [run.id])
-    session.close()
+    with orders.database.session() as session:
+        session.execute("UPDATE reslice.runs SET finished_at = now() + INTERVAL '1 minute' WHERE id = ?", [run.id])
 
     orders.stops(D2, "restored")
 
@@ -228,6 +228,14 @@ def test_a_restore_does_not_undo_a_run_that_finished_meanwhile(orders: Orders) -
     assert found(caught.value).startswith("r-0003 ")
 
 
+def everything(orders: Orders) -> object:
+    """Return what nobody may have written to: the bytes of the file, or every row of the target and the ledger."""
+    if isinstance(orders.database, DuckDBDatabase):
+        return orders.database.path.read_bytes()
+    tables = [f"reslice.{name}" for name in orders.database.table_names("reslice")]
+    return {name: orders.database.versions(name) for name in (*tables, orders.table)}
+
+
 def test_a_ledger_that_is_older_than_restores(orders: Orders) -> None:
     orders.correct(4, 1300)
     first = published(orders, D2)
@@ -236,7 +244,7 @@ def test_a_ledger_that_is_older_than_restores(orders: Orders) -> None:
     for column in ("restores", "pruned_at"):
         orders.database.execute(f"ALTER TABLE reslice.runs DROP COLUMN {column}")
     orders.database.let_go()
-    before = orders.database.path.read_bytes()
+    before = everything(orders)
     project = orders.database.project(orders.file)
 
     assert not guard_of(orders.plan(f"{D1}..{D3}")).fired
@@ -245,7 +253,7 @@ def test_a_ledger_that_is_older_than_restores(orders: Orders) -> None:
     plan = orders.plan_restore(first)
     assert plan.diff is not None and plan.diff.counts.changed == 1
     orders.database.let_go()
-    assert orders.database.path.read_bytes() == before
+    assert everything(orders) == before
 
     orders.puts_back(first, after=T0, slices=(D2,), changed=1, unchanged=1)
     orders.stops(D2, "restored")

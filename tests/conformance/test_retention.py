@@ -27,7 +27,7 @@ class Kept(Orders):
 
     def age(self, days: int, *runs: str) -> None:
         """Let runs, or all there are, have ended so many days earlier than they did."""
-        by = f"to_days({days})"
+        by = f"INTERVAL '{days} days'"
         chosen = ", ".join(f"'{run}'" for run in runs)
         self.database.execute(
             f"UPDATE reslice.runs SET requested_at = requested_at - {by}, finished_at = finished_at - {by}"
@@ -40,7 +40,7 @@ class Kept(Orders):
 
     def let_a_day_pass(self) -> None:
         """Let the last look for what is too old have been a day and an hour ago."""
-        self.database.execute("UPDATE reslice.prunings SET looked_at = looked_at - INTERVAL 25 HOUR")
+        self.database.execute("UPDATE reslice.prunings SET looked_at = looked_at - INTERVAL '25 hours'")
 
     def kept(self) -> dict[str, int]:
         """Return how many rows are kept of each run, in all kept tables there are."""
@@ -230,7 +230,7 @@ def test_a_look_is_taken_once_a_day_and_a_clock_that_was_set_back_does_not_end_i
     assert old.kept() == {"r-0004": 2}
     old.publish_again(D1, 1400)
     old.age(100)
-    old.database.execute("UPDATE reslice.prunings SET looked_at = now() + INTERVAL 1000 DAY")
+    old.database.execute("UPDATE reslice.prunings SET looked_at = now() + INTERVAL '1000 days'")
     assert pruned(old.run(D2)) == (ONE_RUN,)
     assert old.kept() == {"r-0007": 2}
 
@@ -292,7 +292,9 @@ def test_a_ledger_of_an_older_version_is_read_as_it_is_and_pruned_by_the_next_ru
 def test_pruning_that_fails_is_a_warning_of_a_run_that_stands(old: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     old.database.follow_statements(
         monkeypatch,
-        lambda text: "SELECT error('no room: ' || $ids)" if "DELETE FROM" in text and "run_groups" in text else None,
+        lambda text: (
+            "SELECT CAST('no room: ' || $ids AS bigint)" if "DELETE FROM" in text and "run_groups" in text else None
+        ),
     )
     run = old.publish_again(D1, 1300)
     assert (run.error, pruned(run)) == (None, ())

@@ -29,7 +29,7 @@ def told(orders: Orders, range: str | None = None) -> list[tuple[str, str, int, 
 
 
 def current(orders: Orders) -> list[tuple[object, ...]]:
-    select = "SELECT order_date, channel, order_count, amount_cents FROM daily_orders_current ORDER BY ALL"
+    select = "SELECT order_date, channel, order_count, amount_cents FROM daily_orders_current ORDER BY 1, 2, 3, 4"
     return orders.database.rows(select)
 
 
@@ -91,7 +91,9 @@ def test_what_was_replaced_lately_stays(versioned: Orders) -> None:
     versioned.correct(4, 1300)
     versioned.run(D2)
     assert versioned.handle.prune_versions(older_than=timedelta(days=1)).versions == ()
-    versioned.database.execute("UPDATE reslice.runs SET finished_at = finished_at - INTERVAL 2 DAY WHERE id = 'r-0002'")
+    versioned.database.execute(
+        "UPDATE reslice.runs SET finished_at = finished_at - INTERVAL '2 days' WHERE id = 'r-0002'"
+    )
     assert versioned.handle.prune_versions(older_than=timedelta(days=1)).rows == 2
 
 
