@@ -19,7 +19,7 @@ from reslice.engines.base import Engine
 from reslice.engines.controls import column_problem
 from reslice.errors import Failure, Refused, ResliceError
 from reslice.findings import NAMED_MAX, Diagnosis, Finding, Health, counted, some
-from reslice.health import LedgerHealth, MovedSlice
+from reslice.health import LedgerHealth, MovedSlice, Rights
 from reslice.ranges import Moment, Range, Scope, is_closed, last_over
 from reslice.stage import column_failures, target_failures
 from reslice.values import Column, Staged, Target
@@ -43,23 +43,26 @@ def doctor(
 
 def _database(engine: Engine) -> Iterator[Finding]:
     place = engine.health.place()
-    words = f"{place.shown}, {engine.name} {place.version}"
+    database = f", database {place.database}" if place.database else ""
+    words = f"{place.shown}{database}, {engine.name} {place.version}"
     if place.is_too_old:
         found = f"{words}: reslice works from {place.oldest} on"
-        yield Finding(None, "connection", Health.WRONG, found, f"pip install 'duckdb>={place.oldest}'")
+        yield Finding(None, "connection", Health.WRONG, found, place.upgrade)
     elif not place.is_tested:
         found = f"{words}: reslice is tested with {', '.join(place.tested)}"
         yield Finding(None, "connection", Health.WARNING, found, "reslice doctor --probe")
     else:
         yield Finding(None, "connection", Health.OK, words)
-    macros = engine.health.replaced_functions()
-    if macros:
-        names = "a macro" if macros == ("?",) else f"the macro {', '.join(macros)}"
+    found_ones, word = engine.health.replaced_functions(), engine.health.stand_in
+    if found_ones:
+        names = f"a {word}" if found_ones == ("?",) else f"the {word} {', '.join(found_ones)}"
         found = f"{names} replaces a function that fingerprints are made with"
-        dropped = "; ".join(f"DROP MACRO {name}" for name in macros) if macros != ("?",) else "drop the macro"
+        statements = "; ".join(f"DROP {word.upper()} {name}" for name in found_ones)
+        dropped = f"drop the {word}" if found_ones == ("?",) else statements
         yield Finding(None, "functions", Health.WRONG, found, dropped)
     else:
         yield Finding(None, "functions", Health.OK, "the database's own give the known fingerprint")
+    yield from engine.health.server()
 
 
 def _target(
@@ -71,16 +74,21 @@ def _target(
         yield from _wrong(contract, "contract", refused.failures)
         return
     failures = target_failures(engine, contract, target)
+    rights = engine.health.rights(contract, target) if target.kind == "table" else Rights("")
     yield from _contract(contract, target, failures)
+    if target.kind == "table":
+        yield from _rights(contract, failures, rights)
     yield _other_targets(contract, target, tables)
     columns = {column.name for column in target.columns}
     kinds = {failure.kind for failure in failures}
-    if kinds & {"target_not_table", "target_type"} or not set(contract.columns) <= columns:
+    is_hidden = not rights.is_readable or "target_policies" in kinds
+    if is_hidden or kinds & {"target_not_table", "target_type"} or not set(contract.columns) <= columns:
         return  # the other questions are about rows that the contract cannot read
     yield from _queries(engine, contract, target)
     yield from _clock_changes(engine, contract)
     yield from key_checked(engine, contract, target)
     yield from neighbours_checked(engine, contract, target)
+    yield from engine.health.table(contract, target)
     yield from versions_checked(engine, contract, target)
     yield from rows_checked(contract, engine.health.rows(contract, target))
     health = engine.health.ledger(contract, target)
@@ -105,11 +113,16 @@ def _contract(contract: Contract, target: Target, failures: Sequence[Failure]) -
     else:
         found = f"{target.resolved} has the columns, types and kind that the contract names"
         yield Finding(contract.name, "contract", Health.OK, found)
-    rights = [failure for failure in failures if failure.kind == "target_rights"]
-    if rights:
-        yield from _wrong(contract, "rights", rights)
-    else:
-        yield Finding(contract.name, "rights", Health.OK, "file and folder may be written")
+
+
+def _rights(contract: Contract, failures: Sequence[Failure], rights: Rights) -> Iterator[Finding]:
+    """Say what of the table may not be written, and what else a run may not do that it has to."""
+    denied = [failure for failure in failures if failure.kind == "target_rights"]
+    yield from _wrong(contract, "rights", denied)
+    for found, after in rights.missing:
+        yield Finding(contract.name, "rights", Health.WRONG, found, after)
+    if not denied and not rights.missing:
+        yield Finding(contract.name, "rights", Health.OK, rights.held)
 
 
 def _wrong(contract: Contract, name: str, failures: Iterable[Failure]) -> Iterator[Finding]:
@@ -132,22 +145,21 @@ def _other_targets(contract: Contract, target: Target, tables: Mapping[str, Targ
 
 
 _CUT_TO_HOURS = re.compile(r"(?i)\bdate_?trunc\s*\(\s*'hours?'\s*,")
-_OF_UTC = re.compile(r"(?i)time\s+zone\s+'utc'|timezone\s*\(\s*'utc'")
 
 
 def _clock_changes(engine: Engine, contract: Contract) -> Iterator[Finding]:
     """Say whether the source tells apart the two hours that a clock shows alike when it goes back."""
     if contract.slice.unit is not Unit.HOUR or not _goes_back(contract.slice.timezone, engine.now()):
         return
-    if all(_OF_UTC.search(each) for each in _cut_to_hours(contract.source.text)):
-        found = f"{contract.source.name} does not cut instants by date_trunc('hour', …)"
+    if not any(engine.health.merges_hours(each) for each in _cut_to_hours(contract.source.text)):
+        found = f"{contract.source.name} does not cut {engine.health.cut_at_risk} by date_trunc('hour', …)"
         yield Finding(contract.name, "clock_changes", Health.OK, found)
         return
     found = (
         f"{contract.source.name} cuts hours by date_trunc('hour', …): when clocks go back in {contract.slice.timezone},"
         f" {engine.name} counts both hours as the later one"
     )
-    yield Finding(contract.name, "clock_changes", Health.WARNING, found, "cut by time_bucket(INTERVAL 1 HOUR, …)")
+    yield Finding(contract.name, "clock_changes", Health.WARNING, found, f"cut by {engine.health.hour_cut}")
 
 
 def _cut_to_hours(source: str) -> Iterator[str]:
@@ -223,6 +235,9 @@ def _ledger(contract: Contract, health: LedgerHealth) -> Iterator[Finding]:
     elif health.others:
         found = f"the ledger in schema {health.others[0]} already guards the table; a table has one ledger"
         yield Finding(contract.name, "ledger", Health.WRONG, found, f"ledger: {{schema: {health.others[0]}}}")
+    elif health.hidden:
+        found = f"the schema {schema} holds {some(health.hidden)}, which this role may not read"
+        yield Finding(contract.name, "ledger", Health.WRONG, found, health.grant)
     elif not health.exists:
         yield Finding(contract.name, "ledger", Health.OK, f"none yet: the first run makes it in the schema {schema}")
     elif health.missing:

@@ -25,7 +25,8 @@ def key_checked(engine: Engine, contract: Contract, target: Target) -> Iterator[
     names = ", ".join(column.name for column in contract.grain)
     if not keys:
         statement = engine.health.key_statement(contract, target)
-        found = f"none on the grain ({names}); {_worth_of_a_key(contract, target)}"
+        is_null_safe = engine.health.key_is_null_safe(contract, target)
+        found = f"none on the grain ({names}); {_worth_of_a_key(contract, target, is_null_safe=is_null_safe)}"
         yield Finding(contract.name, "unique_key", Health.ADVICE, found, statement)
         return
     narrow = [key for key in keys if not grain <= key]
@@ -37,7 +38,7 @@ def key_checked(engine: Engine, contract: Contract, target: Target) -> Iterator[
         return
     nullable = [column.name for column in contract.grain if column.nulls_allowed and column.name not in target.not_null]
     words = f"on the grain ({names})"
-    if nullable:
+    if nullable and not any(grain <= key <= allowed for key in engine.health.null_safe_keys(target)):
         words += f"; rows whose {' or '.join(nullable)} is NULL are not held apart by it, and are by reslice"
     yield Finding(contract.name, "unique_key", Health.OK, words)
 
@@ -121,9 +122,9 @@ def rows_checked(contract: Contract, rows: RowHealth) -> Iterator[Finding]:
         yield Finding(contract.name, "slice_values", Health.OK, words)
 
 
-def _worth_of_a_key(contract: Contract, target: Target) -> str:
+def _worth_of_a_key(contract: Contract, target: Target, *, is_null_safe: bool) -> str:
     """Say what a key on the grain would do, and which rows it leaves out; a choice, for it has its price."""
-    nullable = [column.name for column in contract.grain if column.name not in target.not_null]
+    nullable = [column.name for column in contract.grain if column.name not in target.not_null and not is_null_safe]
     words = "with one the database refuses a repeated row of any writer"
     return f"{words}, save where {' or '.join(nullable)} is NULL" if nullable else words
 

@@ -22,6 +22,22 @@ class Place:
     tested: tuple[str, ...]
     is_too_old: bool
     is_tested: bool
+    upgrade: str = ""
+    """What to do where it is too old."""
+    database: str = ""
+    """The name of the database, where a server has several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a connection may do: in words, where nothing is `missing`; else what is, each with what helps.
+
+    `is_readable` says whether the rows of the target can be looked at.
+    """
+
+    held: str
+    missing: tuple[tuple[str, str], ...] = ()
+    is_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +90,8 @@ class KeptRows:
 class LedgerHealth:
     """The ledger of a target. `missing` are tables and columns (`runs`, `runs.restores`) that the next run adds.
 
-    Where it `is_old`, columns are missing that the questions below need, and they were not asked.
+    Where it `is_old`, columns are missing that the questions below need, and they were not asked. `hidden` are tables
+    that are there, and that the connection may not read before `grant`.
     """
 
     exists: bool
@@ -86,6 +103,8 @@ class LedgerHealth:
     unfinished: tuple[Leftover, ...] = ()
     partly: tuple[Leftover, ...] = ()
     kept: KeptRows = field(default_factory=lambda: KeptRows(0, 0, None))
+    hidden: tuple[str, ...] = ()
+    grant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

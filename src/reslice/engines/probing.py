@@ -11,7 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from reslice import moments
 from reslice.contract import Contract, Unit
 from reslice.engines import sql
-from reslice.engines.sql import OPEN_RANGES_MAX, Dialect
+from reslice.engines.dialect import Dialect
+from reslice.engines.sql import OPEN_RANGES_MAX
 from reslice.health import Observation
 from reslice.ranges import Moment, Range, Scope
 from reslice.values import Column
@@ -52,8 +53,10 @@ class RangeBench(Protocol):
     contract: Contract
     column: Column
     dialect: Dialect
-    ranged: str
-    """The table that values are put into."""
+
+    @property
+    def ranged(self) -> str:
+        """The table that values are put into."""
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows, where it has any."""

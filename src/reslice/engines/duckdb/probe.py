@@ -14,11 +14,11 @@ import duckdb
 from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines import probing, sql
+from reslice.engines.dialect import Dialect
 from reslice.engines.duckdb.dialect import DuckDBDialect
 from reslice.engines.duckdb.errors import is_signalled, lines_of
 from reslice.engines.failures import interrupted
 from reslice.engines.probing import ENDS, NOT_RELIED, SLICES, Probe, closed_range, many_ranges
-from reslice.engines.sql import Dialect
 from reslice.health import Observation
 from reslice.values import Column
 

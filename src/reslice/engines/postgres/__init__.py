@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -38,7 +40,15 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
         after = "name the server itself, or a pool in session mode"
         failure = Failure("pooler", asked, (found,), after)
         raise Refused(connection.shown, [failure], unchanged="nothing was read or written")
-    return Postgres(first, shown=connection.shown, reopen=opened)
+    engine = Postgres(first, shown=connection.shown, reopen=opened)
+    engine.health.find_pooler = partial(_pooler, opened, connection.url)
+    return engine
+
+
+def _pooler(opened: Callable[[], psycopg.Connection[Any]], url: str) -> str | None:
+    """Return how a proxy was seen to share connections between transactions; None where there is none."""
+    with closing(opened()) as connection:
+        return behind_transaction_pooler(connection, url)
 
 
 def adopt(connection: Any, shown: str) -> Postgres:

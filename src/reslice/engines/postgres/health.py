@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines import sql, versions
 from reslice.engines.health import FUNCTIONS, SqlHealth
-from reslice.engines.postgres import surroundings
+from reslice.engines.postgres import ahead, rights, surroundings
 from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPES
 from reslice.engines.postgres.dialect import family_of
 from reslice.engines.postgres.probe import probed
 from reslice.engines.postgres.records import PostgresLedger
-from reslice.engines.sql import quote
-from reslice.findings import Finding, some
+from reslice.engines.refusals import NEXT_RIGHTS
+from reslice.errors import Refused
+from reslice.findings import Finding
 from reslice.health import LedgerHealth, Observation, Place, Rights
 from reslice.values import Column, Target
 
@@ -29,21 +29,6 @@ OLDEST, TESTED = "16", ("16", "18")
 _HAS_ZONE = re.compile(r"(?i)time\s+zone|timezone\s*\(|at\s+local")
 _OF_UTC = re.compile(r"(?i)time\s+zone\s+'utc'|timezone\s*\(\s*'utc'")
 
-_MAY = """
-SELECT current_user, current_database(), has_database_privilege(current_database(), 'TEMPORARY'),
-    has_database_privilege(current_database(), 'CREATE'), n.oid IS NOT NULL,
-    coalesce(has_schema_privilege(n.oid, 'USAGE'), false), coalesce(has_schema_privilege(n.oid, 'CREATE'), false)
-FROM (SELECT 1) AS one LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = $schema
-"""
-
-_MAY_WITH_TABLES = """
-SELECT c.relname, has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'INSERT'),
-    has_table_privilege(c.oid, 'UPDATE')
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $schema AND c.relkind IN ('r', 'p') AND c.relname = ANY(CAST($names AS text[]))
-ORDER BY c.relname
-"""
-
 _VIEWS = """
 SELECT DISTINCT n.nspname, c.relname
 FROM pg_catalog.pg_depend AS d
@@ -53,9 +38,6 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = CAST($name AS regclass) AND c.oid <> d.refobjid
 ORDER BY 1, 2
 """
-
-_UPDATED = {"runs", "fences"}
-"""The tables of the ledger whose rows change."""
 
 
 def no_pooler() -> str | None:
@@ -111,65 +93,37 @@ class PostgresHealth(SqlHealth):
 
     def rights(self, contract: Contract, target: Target) -> Rights:
         """Say what this role may do with the target, and what a run needs beside it: temporary tables and a ledger."""
-        with self._session.translated(contract, "the rights of this role"):
-            role, database, may_stage, *_ = may = self._session.execute(_MAY, {"schema": contract.ledger.schema})[0]
-            missing = [*self._ledger_rights(contract, target, may)]
-            is_readable = bool(
-                self._session.execute(
-                    "SELECT has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
-                    " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
-                    " WHERE n.nspname = $schema AND c.relname = $table",
-                    {"schema": target.schema, "table": target.table},
-                )[0][0]
-            )
-        if not may_stage:
-            found = f"the role {role} may make no temporary tables in the database {database}, where rows are staged"
-            missing.insert(0, (found, f"GRANT TEMPORARY ON DATABASE {quote(database)} TO {quote(role)}"))
-        held = f"the role {role} may write the table, make temporary tables, and keep the ledger"
-        return Rights(held, tuple(missing), is_readable)
+        session = self._postgres
+        with session.translated(contract, "the rights of this role"):
+            role, is_readable = session.execute(
+                "SELECT current_user, has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
+                " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+                " WHERE n.nspname = $schema AND c.relname = $table",
+                {"schema": target.schema, "table": target.table},
+            )[0]
+            missing = [*self._missing(contract, target)]
+        held = f"the role {role} may write the table and the ledger, and make temporary tables"
+        return Rights(held, tuple(missing), bool(is_readable))
 
-    def _ledger_rights(self, contract: Contract, target: Target, may: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
-        role, database, _, may_create, has_schema, may_use, may_add = may
-        schema = contract.ledger.schema
-        make = "have the owner make the ledger and grant its use: reslice init --ledger --sql  prints the statements"
-        if not has_schema:
-            if not may_create:
-                yield f"there is no ledger yet, and the role {role} may make no schema in the database {database}", make
-            return
-        if not may_use:
-            return  # nothing of the ledger can be read: that is said of it
-        tables = self._ledger_tables(contract, target)
-        wanted = [*(table.name for table in ledger.TABLES), self._kept_name(contract, target)]
-        absent = [name for name in wanted if name not in tables]
-        if absent and not may_add:
-            yield f"the role {role} may make no table in the schema {schema}, which lacks {some(absent)}", make
-        closed = [
-            name
-            for name, (reads, inserts, updates) in tables.items()
-            if reads and not (inserts and (updates or name not in _UPDATED))
-        ]
-        if closed:
-            yield f"the role {role} may not write {some(closed)} of the ledger", _granted(schema, role)
-
-    def _kept_name(self, contract: Contract, target: Target) -> str:
-        kept = ledger.kept_table(ledger.place(target.catalog, contract.ledger.schema), target)
-        return kept.rpartition(".")[2].strip('"')
-
-    def _ledger_tables(self, contract: Contract, target: Target) -> dict[str, tuple[bool, bool, bool]]:
-        """Return the tables of the ledger that are there, and whether this role may read, insert and update."""
-        names = [*(table.name for table in ledger.TABLES), self._kept_name(contract, target)]
-        rows = self._session.execute(_MAY_WITH_TABLES, {"schema": contract.ledger.schema, "names": names})
-        return {name: (bool(reads), bool(inserts), bool(updates)) for name, reads, inserts, updates in rows}
+    def _missing(self, contract: Contract, target: Target) -> Iterator[tuple[str, str]]:
+        """Yield what a run would be refused for, each with what helps."""
+        try:
+            rights.refuse_without_temporary(self._postgres, contract)
+        except Refused as refused:
+            yield from ((found, failure.next) for failure in refused.failures for found in failure.found)
+        needs_view = ahead.needs_view(self._postgres, contract, target)
+        for found in rights.lacking(self._postgres, contract.ledger.schema, target, needs_view=needs_view):
+            yield found, NEXT_RIGHTS
 
     def ledger(self, contract: Contract, target: Target) -> LedgerHealth:
         """Look at the ledger of a target; one that this role may not read is not taken to be absent."""
         schema = contract.ledger.schema
         with self._session.translated(contract, "the ledger"):
-            tables = self._ledger_tables(contract, target)
-            role, *_, may_use, _ = self._session.execute(_MAY, {"schema": schema})[0]
-            hidden = tuple(name for name, (reads, *_) in tables.items() if not (reads and may_use))
+            may_use = rights.place_of(self._postgres, schema).may_use
+            held = rights.held_in(self._postgres, schema)
+        hidden = [name for name in rights.LEDGER if name in held and not (may_use and "SELECT" in held[name].granted)]
         if hidden:
-            return LedgerHealth(exists=False, hidden=hidden, grant=_granted(schema, role))
+            return LedgerHealth(exists=False, hidden=tuple(hidden), grant=NEXT_RIGHTS)
         return super().ledger(contract, target)
 
     # --- keys, neighbours and files ---------------------------------------------------------------------------------
@@ -232,11 +186,3 @@ class PostgresHealth(SqlHealth):
         """Try in a schema of its own, which is gone afterwards, what this server does."""
         column = sql.slice_column(contract, target)
         return probed(self._postgres, contract, column, self.find_pooler())
-
-
-def _granted(schema: str, role: str) -> str:
-    """Return the statements that let a role keep a ledger that is there."""
-    return (
-        f"GRANT USAGE, CREATE ON SCHEMA {quote(schema)} TO {quote(role)};"
-        f" GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {quote(schema)} TO {quote(role)}"
-    )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import psycopg
 from psycopg import errors as driver
 from psycopg.adapt import Loader
-from psycopg.pq import TransactionStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.string import StrDumper, StrDumperUnknown
 
 from reslice.contract import Contract, SqlFile
@@ -140,6 +140,22 @@ class PostgresSession(SqlSession):
         """Run one statement and return what the server says it has done: COMMIT of what was aborted is a ROLLBACK."""
         self.execute(statement)
         return self._cursor.statusmessage or ""
+
+    def parsed(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+        """Return name, type and modifier of each column that a statement would return; it is not executed."""
+        self.stop_if_asked()
+        text, values = numbered(statement, parameters)
+        types = [0 if isinstance(value, Bound) else self._connection.adapters.types["text"].oid for value in values]
+        server = self._connection.pgconn
+        for result in (server.prepare(b"", text.encode(), types), server.describe_prepared(b"")):
+            if result.status != ExecStatus.COMMAND_OK:
+                raise driver.error_from_result(result, "utf-8")
+        places = range(result.nfields)
+        return [((result.fname(place) or b"").decode(), result.ftype(place), result.fmod(place)) for place in places]
+
+    def another(self) -> psycopg.Connection[Any]:
+        """Return another connection, which is opened as this one was, and is the caller's to close."""
+        return self._reopen()
 
     @property
     def is_lost(self) -> bool:
