@@ -173,7 +173,7 @@ class Records(ABC):
         more = {"staged_order": order, **self._parts.get(opened.id, {})}
         with self._session.ending(), self._session.translated(contract, "the ledger"):
             try:
-                with self._alone(contract.ledger.schema):
+                with self._closing(contract, target, staged, run, state):
                     self._refuse_to_claim(where, contract, opened, run)
                     if ledger.close(self._session, where, opened.id, run, state, more):
                         ledger.insert_rest(self._session, where, opened.id, run)
@@ -183,6 +183,12 @@ class Records(ABC):
                     ledger.state_of(self._session, where, opened.id) is not state
                 ):  # the answer to the commit may have been lost
                     raise
+
+    def _closing(
+        self, contract: Contract, target: Target, staged: Staged | None, run: Run, state: State
+    ) -> AbstractContextManager[None]:
+        """Return the transaction in which a run is closed; where nothing differed, that is still so in it."""
+        return self._alone(contract.ledger.schema)
 
     def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run) -> None:
         """Raise OutcomeUnknown when the ledger does not hold every slice that a run of many commits has published."""

@@ -21,13 +21,15 @@ from reslice.engines.postgres import locks
 from reslice.engines.postgres.health import PostgresHealth
 from reslice.engines.postgres.publish import publish
 from reslice.engines.postgres.records import PostgresLedger
+from reslice.engines.postgres.rights import refuse_without_temporary
 from reslice.engines.postgres.session import PostgresSession, milliseconds
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
 from reslice.engines.publication import Entry, Publication
+from reslice.engines.publishing import base_moved
 from reslice.engines.sql import text_literal
 from reslice.ranges import Moment, moment_from_column
-from reslice.values import Opened, Published, SliceDiff, Staged, Target
+from reslice.values import Opened, Published, Run, SliceDiff, Staged, Target
 
 PARTITIONS = (
     "swapping partitions takes a lock that waits for every reader and makes every reader wait; use replace_slice, which"
@@ -53,7 +55,7 @@ class Postgres(SqlEngine, PostgresSession):
         PostgresSession.__init__(self, connection, shown, reopen)
         SqlEngine.__init__(self)
         self.version = str(connection.info.parameter_status("server_version") or "").split()[0]
-        self.ledger: PostgresLedger = PostgresLedger(self, self.touched_since, self.version)
+        self.ledger: PostgresLedger = PostgresLedger(self, self.touched_since, self.version, self._still_as_compared)
         self.survey = PostgresSurvey(self)
         self.health = PostgresHealth(self, self.ledger)
 
@@ -81,6 +83,7 @@ class Postgres(SqlEngine, PostgresSession):
         """Open the snapshot, and give it its number while no other staging of this table does."""
         limit = contract.timeouts.statement
         key = locks.key(locks.STAGING, text_literal(target.resolved))
+        refuse_without_temporary(self, contract)
         if opened is not None:  # numbers and snapshots are in one order
             self._end_when_idle(milliseconds(contract.timeouts.idle))  # whoever holds the lock and is gone lets go
             self.execute(f"SELECT pg_advisory_lock({key})")
@@ -124,6 +127,13 @@ class Postgres(SqlEngine, PostgresSession):
 
     def _publish(self, publication: Publication, entry: Entry) -> Published:
         return publish(self, publication, entry)
+
+    def _still_as_compared(self, staged: Staged, run: Run) -> None:
+        """Refuse when the slices are no longer what a run compared that found nothing to do."""
+        assert run.diff is not None, "nothing to do is found by comparing"
+        publication = self._publication(staged, (), (staged.scope, run.diff.base))
+        if not self.execute(publication.holds(self.dialect, publication.names.base, staged.scope))[0][0]:
+            raise base_moved(self, publication)
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from reslice.engines.postgres import ahead, locks, rights
 from reslice.engines.postgres.session import milliseconds
 from reslice.engines.records import Records, TouchedSince
 from reslice.engines.sql import text_literal
-from reslice.values import Opened, Target
+from reslice.values import Opened, Run, Staged, State, Target
 
 if TYPE_CHECKING:
     from reslice.engines.postgres.session import PostgresSession
@@ -28,9 +28,16 @@ if TYPE_CHECKING:
 class PostgresLedger(Records):
     """The ledger in the database of one session."""
 
-    def __init__(self, session: PostgresSession, touched_since: TouchedSince, version: str) -> None:
+    def __init__(
+        self,
+        session: PostgresSession,
+        touched_since: TouchedSince,
+        version: str,
+        still_as_compared: Callable[[Staged, Run], None],
+    ) -> None:
         super().__init__(session, touched_since, f"{os.getpid()}-{secrets.token_hex(8)}")
         self._postgres = session
+        self._still_as_compared = still_as_compared
         self.engine_version = f"postgresql {version}"
 
     def close(self) -> None:
@@ -71,6 +78,22 @@ class PostgresLedger(Records):
 
     def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
         return ahead.make(self._postgres, contract, target)
+
+    @contextmanager
+    def _closing(
+        self, contract: Contract, target: Target, staged: Staged | None, run: Run, state: State
+    ) -> Iterator[None]:
+        """Close a run that found nothing to do in the turn of its table, and only while that is still so.
+
+        A publish that staged before it would otherwise commit beside it, and put older rows over those it found right.
+        """
+        if staged is None or state is not State.UNCHANGED:
+            with self._alone(contract.ledger.schema):
+                yield
+            return
+        with self._turn(contract, target):
+            self._still_as_compared(staged, run)
+            yield
 
     def _claim(self) -> None:
         self._session.execute(f"SELECT pg_advisory_lock({locks.key(locks.RUN, '$token')})", {"token": self._token})
