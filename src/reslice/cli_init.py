@@ -31,18 +31,21 @@ _FILE_SUFFIXES = (".duckdb", ".ddb", ".db")
     examples=(
         "reslice init daily_orders --table daily_orders --connection duckdb:///warehouse.duckdb",
         "reslice init --source old_job.sql --dialect snowflake",
-        "reslice init --ledger --sql",
+        "reslice init --ledger --sql --role loader",
     ),
 )
 @click.argument("target", required=False)
 @click.option("--table", metavar="TABLE", help="The table that is there; its columns, keys and rows are read.")
 @click.option("--source", metavar="FILE", type=click.Path(path_type=Path), help="A job that fills it today.")
 @click.option(
-    "--dialect", metavar="NAME", help="The SQL dialect of the job, such as snowflake, where it is not DuckDB's."
+    "--dialect", metavar="NAME", help="The SQL dialect of the job, such as snowflake, where it is not the database's."
 )
 @click.option("--connection", metavar="URL", help="The database, when there is no contract file yet.")
 @click.option("--ledger", "with_ledger", is_flag=True, help="Make the ledger ahead of the first run.")
-@click.option("--sql", "with_sql", is_flag=True, help="With --ledger: print its statements, and touch no database.")
+@click.option("--sql", "with_sql", is_flag=True, help="With --ledger: print its statements, and write nothing.")
+@click.option(
+    "--role", metavar="NAME", help="With --ledger --sql: who runs, where it is not who connects (PostgreSQL)."
+)
 @json_option
 @click.pass_obj
 def init(session: Session, /, **given: Any) -> int:
@@ -55,7 +58,7 @@ def init(session: Session, /, **given: Any) -> int:
     _check(given)
     if given["with_ledger"]:
         return _ledger(session, given)
-    job = _job(given)
+    job = _job(session, given)
     name = given["target"] or _name_of(job.table if job is not None and given["table"] is None else given["table"])
     file = _file(session, given, name)
     if name in file.targets:
@@ -73,7 +76,7 @@ def init(session: Session, /, **given: Any) -> int:
 
 def _check(given: dict[str, Any]) -> None:
     """Refuse words that do not go together."""
-    for name in ("target", "table", "dialect", "connection"):
+    for name in ("target", "table", "dialect", "connection", "role"):
         if given[name] is not None and not given[name].strip():
             raise click.UsageError(f"{'TARGET' if name == 'target' else f'--{name}'} is empty.")
     if given["target"] is not None and _NO_NAME.search(given["target"]):
@@ -82,9 +85,11 @@ def _check(given: dict[str, Any]) -> None:
         others = [name for name in ("target", "table", "source", "dialect", "connection") if given[name] is not None]
         if others:
             raise click.UsageError("--ledger stands alone: it makes the ledgers of the targets in reslice.yml.")
+        if given["role"] is not None and not given["with_sql"]:
+            raise click.UsageError("--role goes with --ledger --sql: the rights of the role are printed.")
         return
-    if given["with_sql"]:
-        raise click.UsageError("--sql goes with --ledger.")
+    if given["with_sql"] or given["role"] is not None:
+        raise click.UsageError("--sql goes with --ledger." if given["with_sql"] else "--role goes with --ledger --sql.")
     if given["table"] is None and given["source"] is None:
         raise click.UsageError("Give --table TABLE, --source FILE, or both.")
     if given["dialect"] is not None and given["source"] is None:
@@ -111,12 +116,25 @@ def _name_of(table: str | None) -> str:
     return _plain_name((table or "target").rpartition(".")[2].strip('"'))
 
 
-def _job(given: dict[str, Any]) -> Job | None:
+def _job(session: Session, given: dict[str, Any]) -> Job | None:
     if given["source"] is None:
         return None
     from reslice.init.job import read_job
 
-    return read_job(given["source"], given["dialect"], given["table"], given["target"])
+    return read_job(given["source"], given["dialect"], given["table"], given["target"], _engine(session, given))
+
+
+def _engine(session: Session, given: dict[str, Any]) -> str:
+    """Return which database it is about, as far as that is known yet: a mistake in a connection is told later."""
+    from reslice import contract_connection, contract_file
+
+    path = Path(session.config)
+    if given["connection"] is None:
+        return contract_file.load(path).connection.engine if path.exists() else "duckdb"
+    try:
+        return contract_connection.read(given["connection"], path.parent, os.environ).engine
+    except contract_connection.Mistaken:
+        return "duckdb"
 
 
 def _file(session: Session, given: dict[str, Any], name: str) -> ProjectFile:
@@ -192,28 +210,48 @@ def _initiated(file: ProjectFile, given: dict[str, Any], name: str, job: Job | N
 def _ledger(session: Session, given: dict[str, Any]) -> int:
     """Make the ledgers of the contract's targets, or print how."""
     from reslice import contract_file, report_init
-    from reslice.engines.sql import quote
-    from reslice.ledger import create_statements
     from reslice.project import Project
 
     file = contract_file.load(Path(session.config))
-    schemas = list(dict.fromkeys(contract.ledger.schema for contract in file.targets.values()))
     made: list[LedgerMade] = []
     statements: list[str] = []
+    note = report_init.LEDGER_NOTES[file.connection.engine]
     if given["with_sql"]:
-        statements = [text for schema in schemas for text in create_statements(quote(schema), ())]
+        statements = _ledger_script(file, given["role"])
     else:
         with Project(file).engine(read_only=False) as engine:
             found = [engine.ledger.create(each, engine.survey.find(each.table)) for each in file.targets.values()]
         made = report_init.by_schema(found)
-    way_on = "reslice init --ledger" if given["with_sql"] else "reslice plan --help"
+    way_on = "reslice init --ledger" if given["with_sql"] and not _has_rights(file) else "reslice plan --help"
     if session.is_json:
-        session.say_json(report_init.ledger_json(made, statements, way_on=way_on, place=session.place))
+        session.say_json(report_init.ledger_json(made, statements, note=note, way_on=way_on, place=session.place))
     elif given["with_sql"]:
-        session.say(report_init.ledger_sql_text(statements))
+        session.say(report_init.ledger_sql_text(statements, note=note))
     else:
         session.say(report_init.ledger_text(made, way_on=way_on, place=session.place))
     return 0
+
+
+def _has_rights(file: ProjectFile) -> bool:
+    """Whether the database keeps who may do what."""
+    return file.connection.engine != "duckdb"
+
+
+def _ledger_script(file: ProjectFile, role: str | None) -> list[str]:
+    """Return the SQL of the ledgers: where the database keeps rights, what is missing and what a role needs."""
+    from reslice.engines.sql import quote
+    from reslice.ledger import create_statements
+    from reslice.project import Project
+
+    if not _has_rights(file):
+        if role is not None:
+            raise _misused("--role", "a role of the database", "a DuckDB file has none", "reslice init --ledger --sql")
+        schemas = dict.fromkeys(contract.ledger.schema for contract in file.targets.values())
+        return [text for schema in schemas for text in create_statements(quote(schema), ())]
+    with Project(file).engine(read_only=True) as engine:
+        found = [engine.ledger.script(each, engine.survey.find(each.table), role) for each in file.targets.values()]
+    made = dict.fromkeys(text for each in found for text in each.statements)
+    return [*made, *dict.fromkeys(text for each in found for text in each.grants)]
 
 
 def _misused(about: str, asked: str, found: str, after: str, kind: str = "usage") -> Misused:

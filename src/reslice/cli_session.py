@@ -198,7 +198,7 @@ class Session:
         if error.next in ("", SAME_AGAIN):
             return self.typed
         advice = error.next.partition(", then  reslice ")[0]  # what was typed is the better command
-        return f"{advice}, then  {self.typed}"
+        return f"{placed(advice, self.place)}, then  {self.typed}"
 
     def _exit_code(self, error: ResliceError) -> int:
         """Return the error's exit code; a command that a signal ended says which."""

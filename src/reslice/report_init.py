@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reslice.engines.base import LedgerMade
@@ -11,7 +12,11 @@ from reslice.init.text import options
 from reslice.layout import counted, escaped, placed
 from reslice.report import fact_lines, script, sections
 
-_LEDGER_NOTE = "DuckDB has no grants: who may write the file may write the ledger"
+LEDGER_NOTES = {
+    "duckdb": "DuckDB has no grants: who may write the file may write the ledger",
+    "postgresql": "whoever owns what stands here runs it once; the role that is named can run afterwards, and no more",
+}
+"""Who may write to a ledger, by engine."""
 
 
 def init_text(found: Initiated, *, place: str = "") -> str:
@@ -57,10 +62,15 @@ def init_json(found: Initiated | None, *, place: str = "") -> dict[str, Any]:
 
 
 def by_schema(found: Iterable[LedgerMade]) -> list[LedgerMade]:
-    """Return what was made of each ledger, once: the targets of one schema share it."""
+    """Return what was made of each ledger, once: the targets of one schema share it, and each may add to it."""
     schemas: dict[str, LedgerMade] = {}
     for each in found:
-        schemas.setdefault(each.schema, each)
+        before = schemas.get(each.schema)
+        if before is None:
+            schemas[each.schema] = each
+            continue
+        made = (*before.made, *(name for name in each.made if name not in before.made))
+        schemas[each.schema] = replace(before, made=made, views=(*before.views, *each.views))
     return list(schemas.values())
 
 
@@ -74,23 +84,32 @@ def ledger_text(made: Sequence[LedgerMade], *, way_on: str, place: str = "") -> 
         if each.present:
             names = ", ".join(each.present)
             lines.append(f"schema {schema} has {counted(len(each.present), 'table')} already: {names}")
-    if not any(each.made for each in made):
+        lines += [f"made the view {escaped(view)}" for view in each.views]
+    if not any(each.made or each.views for each in made):
         lines.append("nothing was written: the ledger is there")
     return sections(lines, [f"next: {placed(way_on, place)}"])
 
 
-def ledger_sql_text(statements: Sequence[str]) -> str:
-    """Return the statements that make the ledger, as a script."""
-    return script(f"-- the ledger of reslice; {_LEDGER_NOTE}", statements)
+def ledger_sql_text(statements: Sequence[str], *, note: str = LEDGER_NOTES["duckdb"]) -> str:
+    """Return the statements that make the ledger, and let a role use it, as a script."""
+    return script(f"-- the ledger of reslice; {note}", statements)
 
 
 def ledger_json(
-    made: Sequence[LedgerMade], statements: Sequence[str], *, way_on: str, place: str = ""
+    made: Sequence[LedgerMade],
+    statements: Sequence[str],
+    *,
+    note: str = LEDGER_NOTES["duckdb"],
+    way_on: str,
+    place: str = "",
 ) -> dict[str, Any]:
     """Return what a ledger was made of as JSON, or the statements that would make it."""
     return init_json(None) | {
-        "notes": [_LEDGER_NOTE] if statements else [],
-        "ledger": [{"schema": each.schema, "made": [*each.made], "present": [*each.present]} for each in made],
+        "notes": [note] if statements else [],
+        "ledger": [
+            {"schema": each.schema, "made": [*each.made], "present": [*each.present], "views": [*each.views]}
+            for each in made
+        ],
         "sql": [*statements],
         "next": placed(way_on, place),
     }

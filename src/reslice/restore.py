@@ -20,7 +20,7 @@ from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.fingerprint import columns_of
 from reslice.publish import Job, publish_whole
 from reslice.ranges import Moment, Range, Scope
-from reslice.stage import refuse_irreplaceable
+from reslice.stage import looked_at, refuse_irreplaceable
 from reslice.values import (
     Check,
     Diff,
@@ -83,7 +83,7 @@ def plan_restore(engine: Engine, contract: Contract, scope: Scope, undone: Ledge
     began = time.monotonic()
     progress = Progress(_begun(contract, scope, undone, Outcome.PLANNED))
     try:
-        target = engine.target(contract)
+        target = looked_at(engine.target(contract))
         progress.run = replace(progress.run, table=target.resolved)
         staged, diff = _staged(engine, contract, target, undone, None, progress, on_step)
     except ResliceError as error:

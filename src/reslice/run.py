@@ -28,6 +28,7 @@ from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.publish import Job, publish_each, publish_whole
 from reslice.ranges import Scope
+from reslice.stage import looked_at
 from reslice.values import (
     Consent,
     Diff,
@@ -70,7 +71,7 @@ def plan(engine: Engine, contract: Contract, scope: Scope, options: Options, on_
     began = time.monotonic()
     progress = Progress(blank("plan", contract, scope, Outcome.PLANNED))
     try:
-        target = engine.target(contract)
+        target = looked_at(engine.target(contract))
         progress.run = replace(progress.run, table=target.resolved)
         _widen(engine, contract, target, options, progress)
         staged, diff = staged_and_compared(engine, contract, target, None, progress, on_step)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reslice.contract import Contract, Method, StampValue, Unit
 from reslice.engines.base import Engine, Support
@@ -47,6 +48,17 @@ def refuse_target(engine: Engine, contract: Contract, target: Target) -> None:
 def refuse_irreplaceable(engine: Engine, contract: Contract, target: Target) -> None:
     """Refuse a target whose rows cannot be replaced by the contract's method, whatever its columns are."""
     _refuse(contract, list(_replacing_failures(engine, contract, target)))
+
+
+def looked_at(target: Target) -> Target:
+    """Return the target of a command that only looks: who may write nothing of it hears that a run would be refused.
+
+    Who may write a part of what a run writes was meant to run, and is refused at once.
+    """
+    if not target.is_only_read:
+        return target
+    told = (f"only to look at: {reason}" for reason in target.rights_missing)
+    return replace(target, rights_missing=(), remarks=(*target.remarks, *told))
 
 
 def target_failures(engine: Engine, contract: Contract, target: Target) -> tuple[Failure, ...]:

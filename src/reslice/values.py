@@ -105,6 +105,8 @@ class Target:
     """What a person should know of before rows are replaced, such as triggers that fire for them."""
     readers: tuple[str, ...] = ()
     """Materialised views that read the table, and stay as they were."""
+    is_only_read: bool = False
+    """Whether who connects may write nothing of the table at all: such a user may look, and is told so."""
 
     @property
     def resolved(self) -> str:

@@ -153,7 +153,7 @@ def found_table(engine: Engine, asked: Asked, table: str) -> Target:
 
 def _known_name(target: Target) -> str:
     """Return a table's name as a person writes it."""
-    parts = [target.table] if target.schema == "main" else [target.schema, target.table]
+    parts = [target.table] if target.schema in ("main", "public") else [target.schema, target.table]
     return ".".join(map(sources.identifier, parts))
 
 

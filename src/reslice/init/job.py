@@ -41,13 +41,13 @@ class Job:
     unsure: list[str] = field(default_factory=list)
 
 
-def read_job(path: Path, dialect: str | None, table: str | None, name: str | None) -> Job:
-    """Return the write in a file, of `table` when the file holds several.
+def read_job(path: Path, dialect: str | None, table: str | None, name: str | None, engine: str = "duckdb") -> Job:
+    """Return the write in a file, of `table` when the file holds several; `engine` is the database it is drafted for.
 
     Raises Misused[nothing_to_draft] when it holds none that computes rows, Misused[usage] when it cannot be read.
     """
     text = _text(path)
-    script = read(path.name, text, dialect)
+    script = read(path.name, text, dialect, engine)
     temporaries: dict[str, exp.Query] = {}
     renamed = _renamed(script)
     writes: list[Job] = []

@@ -18,6 +18,7 @@ from reslice.init.job_dialect import damages, render, unrepeatable
 from reslice.init.job_marks import MARK, THIS, word_for
 from reslice.init.job_names import name_outputs, named
 from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, unit_of, zone_of
+from reslice.init.job_parse import OWN
 from reslice.init.job_slice import JobSlice, choose, day_text, range_of, related
 from reslice.init.names import is_stamp_id
 from reslice.values import Fill, Target
@@ -99,13 +100,14 @@ class Drafted:
 
     def source(self, proposal: Proposal) -> tuple[str, list[str]]:
         """Return the text of the source under a contract, and what is not sure about it. To be asked once."""
-        doubts = damages(self.job.query, self.job.script.dialect, self.engine.name)
+        own, _ = OWN[self.engine.name]
+        doubts = damages(self.job.query, self.job.script.dialect, own)
         self._bound(proposal.slice.column, proposal.slice.unit, doubts)
         tree = self._columns(proposal.computed)
         self._tables(tree, doubts)
         self._marks(tree, doubts)
         doubts += unrepeatable(tree)
-        text = render(tree, self.engine.name)
+        text = render(tree, own)
         return _BOUND_WORD.sub(lambda found: f":{found[1][_PREFIX:]}", text), doubts
 
     def _bound(self, name: str, unit: Unit, doubts: list[str]) -> None:

@@ -62,17 +62,25 @@ def check_dialect(name: str) -> str:
     raise error
 
 
-def read(name: str, text: str, dialect: str | None) -> Script:
-    """Return the statements of a file, read in `dialect`; where none is given, in the first that reads them all."""
+OWN = {"duckdb": ("duckdb", "DuckDB"), "postgresql": ("postgres", "PostgreSQL")}
+"""Of each engine, its dialect as sqlglot calls it, and its name as people do."""
+
+
+def read(name: str, text: str, dialect: str | None, engine: str = "duckdb") -> Script:
+    """Return the statements of a file, read in `dialect`; where none is given, in the first that reads them all.
+
+    The dialect of the database is tried first.
+    """
     if dialect is not None:
         return _read(name, text, check_dialect(dialect))
+    own, called = OWN[engine]
     scripts = []
-    for tried in _TRIED:
+    for tried in (own, *(each for each in _TRIED if each != own)):
         script = _read(name, text, tried)
         if not script.unread:
-            if tried != "duckdb":
+            if tried != own:
                 script.unsure.append(
-                    f"dialect: it was read as {tried}, since it is not DuckDB's; name it with --dialect"
+                    f"dialect: it was read as {tried}, since it is not {called}'s; name it with --dialect"
                 )
             return script
         scripts.append(script)

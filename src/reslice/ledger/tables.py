@@ -201,14 +201,15 @@ def fence_statement(where: str) -> str:
     return f"UPDATE {where}.fences SET generation = generation + 1 WHERE table_name = $table_name RETURNING generation"
 
 
-def create_statements(where: str, present: Collection[tuple[str, str]], new_schema: str = "") -> list[str]:
+def create_statements(where: str, present: Collection[tuple[str, str]], new_schema: str | None = "") -> list[str]:
     """Return the statements that make the ledger in the schema `where`, or bring an older one up to date.
 
-    `new_schema` is its name where the schema itself is made, if that is another one. `present` are the tables and
-    columns that are there. Columns are only ever added, so older rows stay readable.
+    `new_schema` is its name where the schema itself is made, if that is another one, and None where it is there.
+    `present` are the tables and columns that are there. Columns are only ever added, so older rows stay readable.
     """
     tables = {table for table, _ in present}
-    statements = [] if tables else [f"CREATE SCHEMA IF NOT EXISTS {new_schema or where}"]
+    is_there = bool(tables) or new_schema is None
+    statements = [] if is_there else [f"CREATE SCHEMA IF NOT EXISTS {new_schema or where}"]
     for table in TABLES:
         name = f"{where}.{quote(table.name)}"
         columns = [f"{quote(column.name)} {column.type}" for column in table.columns]

@@ -11,6 +11,7 @@ from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES
 from reslice.engines.postgres.dialect import family_of
 from reslice.engines.postgres.rights import refuse_unreadable_versions
 from reslice.engines.session import Catalog, Session
+from reslice.engines.sql import quote
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
 from reslice.values import Column, Fill, Hindrance, Target
@@ -93,6 +94,7 @@ def described(session: Session, found: Found) -> Target:
         hindrances=tuple(_hindrances(session, f"{schema}.{table}", facts, references)),
         remarks=tuple(_remarks(session, of)),
         readers=tuple(row[0] for row in session.execute(_READERS, of)),
+        is_only_read=not any(facts[5:8]),
     )
 
 
@@ -222,6 +224,8 @@ def _keys(session: Session, of: dict[str, Any]) -> tuple[tuple[frozenset[str], .
 
 
 def _missing(session: Session, contract: Contract) -> Refused:
+    if closed := _in_closed_schema(session, contract):
+        return closed
     rows = session.execute(
         "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class AS c"
         " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
@@ -234,4 +238,23 @@ def _missing(session: Session, contract: Contract) -> Refused:
     found = f"the database {database} has no table {contract.table}" + (f"; did you mean {near}?" if near else "")
     asked = contract.quote("table", f"table: {contract.table}")
     failure = Failure("target_missing", asked, (found,), "create the table, or correct the contract")
+    return Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def _in_closed_schema(session: Session, contract: Contract) -> Refused | None:
+    """Return the refusal of a table that is there, in a schema that this role may not use."""
+    *_, table = name_parts(contract.table)
+    rows = session.execute(
+        "SELECT current_user, n.nspname, c.relname FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE c.relname IN ($table, lower($table)) AND c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_%'"
+        " AND NOT has_schema_privilege(n.oid, 'USAGE') ORDER BY n.nspname LIMIT 1",
+        {"table": table},
+    )
+    if not rows:
+        return None
+    role, schema, found = rows[0]
+    words = f"the role {role} may not use the schema {schema}, which has a table {found}"
+    after = f"have its owner run  GRANT USAGE ON SCHEMA {quote(schema)} TO {quote(role)}"
+    failure = Failure("target_rights", contract.quote("table", f"table: {contract.table}"), (words,), after)
     return Refused(contract.name, [failure], unchanged="nothing was written")

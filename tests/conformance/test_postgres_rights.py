@@ -1,0 +1,311 @@
+"""Roles on PostgreSQL: the rights that the page lists are enough, each of them is needed, and nothing more is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reslice import ledger
+from reslice.cli import main
+from reslice.engines.postgres import rights
+from tests.conformance.databases import PostgresDatabase, Row, only
+from tests.conformance.orders import D1, D2, D3, T0, VERSION, Orders, changed, ordered
+
+pytestmark = only("postgresql", "a DuckDB file has no roles")
+
+PAGE = Path(__file__).parents[2] / "docs" / "postgres.md"
+LOOKS = ("plan", "status", "verify")
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first failure."""
+        found = re.search(r"\[(\w+)\]", self.text)
+        return found[1] if found else ""
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the parts of an error, one for each failure."""
+        return re.findall(r"^  (asked|found|unchanged|next):", self.text, re.MULTILINE)
+
+
+def statements(name: str) -> list[str]:
+    """Return the statements of a list of the page."""
+    found = re.search(rf"<!-- rights: {name} -->\n```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None, f"the page has a list of what is needed to {name}"
+    return [line.removesuffix(";") for line in found[1].splitlines()]
+
+
+def single(statement: str) -> Iterator[tuple[str, str]]:
+    """Yield each right that a statement gives: the word, and what it is on."""
+    found = re.fullmatch(r"GRANT (.+) ON (DATABASE |SCHEMA |SEQUENCE |)(.+) TO \S+", statement)
+    assert found is not None, f"{statement} grants something"
+    yield from ((word, found[2] + name) for word in found[1].split(", ") for name in found[3].split(", "))
+
+
+class Shop(Orders):
+    """The orders as their owner has them; another role, which owns nothing, has a contract of its own."""
+
+    database: PostgresDatabase
+
+    def __init__(self, database: PostgresDatabase, capsys: pytest.CaptureFixture[str], method: str) -> None:
+        super().__init__(database, method=method)
+        self.capsys = capsys
+        self.role = f"loader_{database.catalog}"
+        database.as_admin(f"CREATE ROLE {self.role} LOGIN")
+        database.execute(f"REVOKE ALL ON DATABASE {database.catalog} FROM PUBLIC")
+        with PostgresDatabaseAdmin(database) as admin:
+            admin("REVOKE ALL ON SCHEMA public FROM PUBLIC")
+        self.theirs = self.folder / "theirs.yml"
+        self.theirs.write_text(
+            self.file.read_text().replace(database.url, database.server.url(database.catalog, self.role))
+        )
+
+    def __call__(self, *words: str, owner: bool = False) -> Answer:
+        """Run a command as the role, or as the owner."""
+        file = self.file if owner else self.theirs
+        code = main(["-C", str(self.folder), "--config", file.name, *words])
+        said = self.capsys.readouterr()
+        assert "Traceback" not in said.out + said.err
+        return Answer(code, said.out + said.err)
+
+    def listed(self, name: str) -> list[str]:
+        """Return a list of the page for this database and role."""
+        kept = next(each for each in [*self.database.table_names("reslice"), "kept_none"] if each.startswith("kept_"))
+        words = {"shop": self.database.catalog, "loader": self.role, "analyst": self.role, "kept_0123456789ab": kept}
+        pattern = re.compile(rf"\b({'|'.join(words)})\b")
+        return [pattern.sub(lambda found: words[found[1]], each) for each in statements(name)]
+
+    def grant(self, name: str) -> None:
+        """Give the role what a list of the page names."""
+        for statement in self.listed(name):
+            self.database.execute(statement)
+
+    def held(self) -> set[tuple[str, str]]:
+        """Return every right that the role was given, as PostgreSQL has it."""
+        rows = self.database.rows(
+            "SELECT a.privilege_type, 'DATABASE ' || d.datname FROM pg_database AS d, aclexplode(d.datacl) AS a"
+            " WHERE a.grantee = to_regrole(?) UNION ALL"
+            " SELECT a.privilege_type, 'SCHEMA ' || n.nspname FROM pg_namespace AS n, aclexplode(n.nspacl) AS a"
+            " WHERE a.grantee = to_regrole(?) UNION ALL"
+            " SELECT a.privilege_type, CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || n.nspname || '.' ||"
+            " c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace,"
+            " aclexplode(c.relacl) AS a WHERE a.grantee = to_regrole(?)",
+            [self.role] * 3,
+        )
+        return {(word, name) for word, name in rows}
+
+
+class PostgresDatabaseAdmin:
+    """A superuser in the database of a test, for one statement or a few."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        import psycopg
+
+        self._connection = psycopg.connect(database.server.url(database.catalog, "postgres"), autocommit=True)
+
+    def __enter__(self) -> Callable[[str], Any]:
+        return self._connection.execute
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+@pytest.fixture
+def shop(engine: PostgresDatabase, capsys: pytest.CaptureFixture[str], method: str) -> Shop:
+    return Shop(engine, capsys, method)
+
+
+every_method = pytest.mark.parametrize("method", ["replace_slice", "merge", "append_version"])
+
+
+def rights_of_the_page() -> list[tuple[str, str]]:
+    return [each for statement in statements("run") for each in single(statement)]
+
+
+def test_every_table_of_the_ledger_has_its_rights() -> None:
+    assert {*rights.LEDGER} == {table.name for table in ledger.TABLES}
+    assert {word for words in rights.LEDGER.values() for word in words} == {"SELECT", "INSERT", "UPDATE", "DELETE"}
+
+
+@every_method
+def test_the_rights_of_the_page_are_enough(shop: Shop) -> None:
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.grant("run")
+    shop.correct(1, 1100)
+    after = changed((D1, "web", 2, 3600))
+    first = shop("run", "daily_orders", f"{D1}..{D3}", "--allow", "total_change", "--reason", "a correction")
+    assert first.code == 0, first.text
+    assert shop.rows() == after
+    assert shop("run", "daily_orders", f"{D1}..{D3}").code == 0
+    assert shop("verify", "daily_orders", D1, "--record").code == 0
+    assert shop("status", "daily_orders").code == 0
+    assert shop("history").text.count("r-0") >= 3
+    assert shop("show", "r-0001").code == 0
+    assert shop("restore", "r-0001", "--yes").code == 0
+    assert shop.rows() == ordered(T0)
+    shop.database.execute("UPDATE reslice.runs SET finished_at = finished_at - INTERVAL '100 days'")
+    shop.database.execute("UPDATE reslice.run_slices SET published_at = published_at - INTERVAL '100 days'")
+    shop.order(20, D2, "web", 5)
+    last = shop("run", "daily_orders", f"{D1}..{D3}", "--allow", "restored", "--reason", "it was right")
+    assert last.code == 0, last.text
+    assert "failed" not in last.text and "pruned: kept rows and groups of" in last.text
+    if shop.method == "append_version":
+        pruned = shop("versions", "daily_orders", f"{D1}..{D3}", "--prune", "--older-than", "0", "--yes")
+        assert pruned.code == 0, pruned.text
+        assert shop.database.rows(f"SELECT count(*) FROM daily_orders WHERE {VERSION} IS NULL") == [
+            (2,)
+        ]  # day 3, which no run wrote
+
+
+def test_each_right_of_the_page_is_needed(shop: Shop) -> None:
+    """Without any one of them a run ends in words, with the rows as they were, and no run left open."""
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.grant("run")
+    shop.correct(1, 1100)
+    before = shop.versions()
+    for word, name in [each for statement in shop.listed("run") for each in single(statement)]:
+        shop.database.execute(f"REVOKE {word} ON {name} FROM {shop.role}")
+        answer = shop("run", "daily_orders", D1)
+        about = f"without {word} on {name}: {answer.text}"
+        wanted = {"CONNECT": (2, "connection"), "SELECT orders_fact": (3, "source_rights")}
+        code, kind = wanted.get(word, wanted.get(f"{word} {name}", (3, "target_rights")))
+        assert (answer.code, answer.kind) == (code, kind), about
+        assert answer.parts == ["asked", "found", "unchanged", "next"], about
+        told = name.rpartition(" ")[2]
+        assert "TEMPORARY" in answer.text if word == "TEMPORARY" else told in answer.text, about
+        assert shop.versions() == before, about
+        shop.database.execute(f"GRANT {word} ON {name} TO {shop.role}")
+    assert {state for (state,) in shop.database.rows("SELECT state FROM reslice.runs")} <= {"refused", "failed"}
+    assert shop("run", "daily_orders", D1).code == 0
+    assert shop.rows() == changed((D1, "web", 2, 3600))
+
+
+def test_what_is_missing_is_named_all_at_once(shop: Shop) -> None:
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.grant("run")
+    shop.database.execute(f"REVOKE INSERT, UPDATE ON reslice.runs, reslice.run_slices FROM {shop.role}")
+    shop.database.execute("DROP TABLE reslice.versions")
+    shop.database.execute("ALTER TABLE reslice.fences DROP COLUMN generation")
+    shop.database.execute("ALTER TABLE daily_orders ADD COLUMN note text")
+    answer = shop("run", "daily_orders", D1)
+    assert answer.code == 3 and answer.kind == "target_rights"
+    for words in (
+        f"the role {shop.role} lacks INSERT, UPDATE on reslice.runs",
+        f"the role {shop.role} lacks INSERT on reslice.run_slices",
+        f"there is no table reslice.versions; the role {shop.role} may not make it",
+        "reslice.fences lacks generation, from an older version",
+        "which keeps the rows of public.daily_orders that are replaced; the role",
+    ):
+        assert words in answer.text
+    assert "next:       have its owner run what  reslice --config theirs.yml init --ledger --sql  prints" in re.sub(
+        r"-C \S+ ", "", answer.text
+    )
+
+
+def test_without_a_ledger_the_way_on_is_told(shop: Shop) -> None:
+    for statement in shop.listed("look"):
+        shop.database.execute(statement)
+    shop.database.execute(f"GRANT INSERT, UPDATE, DELETE ON daily_orders TO {shop.role}")
+    answer = shop("run", "daily_orders", D1)
+    assert answer.code == 3 and answer.kind == "target_rights"
+    assert f"there is no schema reslice, and the role {shop.role} may not make one" in answer.text
+    assert "reslice" not in {row[0] for row in shop.database.rows("SELECT nspname FROM pg_namespace")}
+    refused = shop("init", "--ledger")
+    assert refused.code == 3 and refused.kind == "target_rights"
+
+
+@every_method
+def test_the_printed_script_is_the_list_of_the_page(shop: Shop) -> None:
+    """What a role without any right has printed, an owner runs, and then the role has what the page lists."""
+    shop.database.execute(f"GRANT CONNECT, TEMPORARY ON DATABASE {shop.database.catalog} TO {shop.role}")
+    shop.database.execute(f"GRANT USAGE ON SCHEMA public TO {shop.role}")
+    printed = shop("init", "--ledger", "--sql")
+    assert printed.code == 0, printed.text
+    assert not shop.database.table_names("reslice")
+    shop.database.execute(printed.text)
+    listed = {each for statement in shop.listed("run") for each in single(statement)}
+    qualified = {(word, name if " " in name or "." in name else f"public.{name}") for word, name in listed}
+    assert shop.held() == qualified
+    shop.correct(1, 1100)
+    run = shop("run", "daily_orders", D1)
+    assert run.code == 0, run.text
+    assert shop.rows() == changed((D1, "web", 2, 3600))
+    again = shop("init", "--ledger", "--sql")
+    assert again.code == 0 and "CREATE" not in again.text and "GRANT" in again.text
+    shop.database.execute(again.text)
+    assert shop.held() == qualified
+
+
+def test_the_script_is_for_the_role_that_is_named(shop: Shop) -> None:
+    printed = shop("init", "--ledger", "--sql", "--role", shop.role, owner=True)
+    assert printed.code == 0 and f'TO "{shop.role}"' in printed.text and "tester" not in printed.text
+    shop.database.execute(printed.text)
+    assert shop("run", "daily_orders", D1).code == 0
+
+
+def test_a_sequence_is_granted_where_the_target_counts_by_one(shop: Shop) -> None:
+    shop.database.execute("ALTER TABLE daily_orders ADD COLUMN id serial")
+    shop.database.execute(shop("init", "--ledger", "--sql", "--role", shop.role, owner=True).text)
+    assert ("USAGE", "SEQUENCE public.daily_orders_id_seq") in shop.held()
+    shop.correct(1, 1100)
+    assert shop("run", "daily_orders", D1).code == 0
+    shop.database.execute(f"REVOKE USAGE ON SEQUENCE daily_orders_id_seq FROM {shop.role}")
+    answer = shop("run", "daily_orders", D2)
+    assert (answer.code, answer.kind) == (3, "target_rights")
+    assert f"the role {shop.role} lacks USAGE on public.daily_orders_id_seq" in answer.text
+
+
+@pytest.mark.parametrize("has_ledger", [False, True], ids=["no ledger", "a ledger it may not see"])
+def test_whoever_only_looks_needs_no_ledger(has_ledger: bool, shop: Shop) -> None:
+    if has_ledger:
+        assert shop("run", "daily_orders", f"{D1}..{D3}", owner=True).code == 0
+    shop.grant("look")
+    before = shop.versions()
+    for command, range in zip(LOOKS, (D1, None, D1), strict=True):
+        answer = shop(command, "daily_orders", *([range] if range else []))
+        assert answer.code == 0, answer.text
+    refused = shop("run", "daily_orders", D1)
+    assert (refused.code, refused.kind) == (3, "target_rights")
+    assert f"the role {shop.role} lacks INSERT, UPDATE, DELETE on public.daily_orders" in refused.text
+    assert shop.versions() == before
+
+
+@pytest.mark.parametrize("method", ["append_version"])
+def test_versions_that_cannot_be_told_apart_are_no_versions_at_all(shop: Shop) -> None:
+    shop.correct(1, 1100)
+    assert shop("run", "daily_orders", D1, owner=True).code == 0
+    shop.grant("look")
+    answer = shop("plan", "daily_orders", D1)
+    assert (answer.code, answer.kind) == (3, "target_rights")
+    assert "lacks USAGE on the schema reslice, which says which versions of public.daily_orders are" in answer.text
+    shop.database.execute(f"GRANT USAGE ON SCHEMA reslice TO {shop.role}")
+    answer = shop("plan", "daily_orders", D1)
+    assert "lacks SELECT on reslice.runs, reslice.pointers, reslice.versions" in answer.text
+    shop.database.execute(f"GRANT SELECT ON reslice.runs, reslice.pointers, reslice.versions TO {shop.role}")
+    answer = shop("plan", "daily_orders", D1)
+    assert answer.code == 0 and "0 added, 0 changed, 0 removed, 2 unchanged" in answer.text
+
+
+@pytest.mark.parametrize("method", ["append_version"])
+def test_the_view_is_made_ahead_or_its_absence_refused(shop: Shop) -> None:
+    assert "made the view public.daily_orders_current" in shop("init", "--ledger", owner=True).text
+    shop.grant("run")
+    shop.database.execute("DROP VIEW daily_orders_current")
+    answer = shop("run", "daily_orders", D1)
+    assert (answer.code, answer.kind) == (3, "target_rights")
+    assert "there is no view public.daily_orders_current of the current versions" in answer.text
+    assert shop("init", "--ledger", owner=True).code == 0
+    assert shop("run", "daily_orders", D1, "--rewrite").code == 0
+    view: list[Row] = shop.database.rows("SELECT count(*) FROM daily_orders_current")
+    assert view == [(len(T0),)]
