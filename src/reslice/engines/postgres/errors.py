@@ -11,12 +11,22 @@ from reslice.errors import SAME_AGAIN, Failure, Misused, Refused, ResliceError, 
 CONFLICTS = (driver.SerializationFailure, driver.DeadlockDetected)
 """What a transaction ends with that another one was in the way of, and that may go through when it is run again."""
 
-_NOT_UNDERSTOOD = (driver.SyntaxErrorOrAccessRuleViolation, driver.InvalidSchemaName, driver.FeatureNotSupported)
+NOT_UNDERSTOOD: tuple[type[psycopg.Error], ...] = (
+    driver.InvalidSchemaName,
+    driver.FeatureNotSupported,
+    *(
+        each
+        for each in vars(driver).values()
+        if isinstance(each, type) and issubclass(each, psycopg.Error) and (each.sqlstate or "").startswith("42")
+        if each is not driver.InsufficientPrivilege
+    ),
+)
+"""What a statement ends with that is no SQL, or names what there is not; the driver has no one class for class 42."""
 
 
 def is_not_understood(error: psycopg.Error) -> bool:
     """Whether a statement is wrong as it is written, or may not be run by this role."""
-    return isinstance(error, _NOT_UNDERSTOOD)
+    return isinstance(error, (*NOT_UNDERSTOOD, driver.InsufficientPrivilege))
 
 
 def is_row_hidden(error: psycopg.Error) -> bool:

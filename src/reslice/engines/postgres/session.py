@@ -23,7 +23,7 @@ from reslice.engines.dialect import Dialect
 from reslice.engines.failures import interrupted, misused
 from reslice.engines.postgres.catalog import columns_in, columns_of, comment_on, ledgers
 from reslice.engines.postgres.dialect import PostgresDialect
-from reslice.engines.postgres.errors import failed, is_not_understood, lines_of, query_failed
+from reslice.engines.postgres.errors import NOT_UNDERSTOOD, failed, is_not_understood, lines_of, query_failed
 from reslice.engines.postgres.marks import numbered
 from reslice.engines.postgres.watch import WHO, Watch
 from reslice.engines.query import Bound
@@ -68,11 +68,7 @@ class PostgresSession(SqlSession):
     """A connection that runs one statement at a time. `interrupt` may be called from any thread."""
 
     driver_error: ClassVar[type[Exception]] = psycopg.Error
-    not_understood: ClassVar[tuple[type[Exception], ...]] = (
-        driver.SyntaxErrorOrAccessRuleViolation,
-        driver.FeatureNotSupported,
-        driver.InvalidTableDefinition,
-    )
+    not_understood: ClassVar[tuple[type[Exception], ...]] = NOT_UNDERSTOOD
 
     def __init__(
         self, connection: psycopg.Connection[Any], shown: str, reopen: Callable[[], psycopg.Connection[Any]]
