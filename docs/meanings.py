@@ -315,7 +315,7 @@ JSON_FIELDS: dict[str, str] = {
     "unsure": "`init`: what to look at before the first run, one sentence each",
     "contract": "`init`: the target's lines in the contract file",
     "source": "`init`: the text of the source",
-    "ledger": "`init --ledger`: per schema, the tables that were `made` and those that were `present`",
+    "ledger": "`init --ledger`: per schema, the tables that were `made`, those that were `present`, and the `views` that were made",
     "error": (
         "null, or `kind`, `asked`, `found`, `unchanged`, `next`, `consent` (after a stop: the command that consents), "
         "and every one of the `failures`"

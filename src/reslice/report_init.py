@@ -14,7 +14,7 @@ from reslice.report import fact_lines, script, sections
 
 LEDGER_NOTES = {
     "duckdb": "DuckDB has no grants: who may write the file may write the ledger",
-    "postgresql": "whoever owns what stands here runs it once; the role that is named can run afterwards, and no more",
+    "postgresql": "who owns what stands here runs it once, and the role that is named can run afterwards",
 }
 """Who may write to a ledger, by engine."""
 

@@ -9,7 +9,15 @@ from reslice.engines.base import LedgerMade
 from reslice.init import Initiated
 from reslice.init.draft import Draft, DraftMeasure, Proposal, Why
 from reslice.init.text import new_file, source_text, target_lines
-from reslice.report_init import init_json, init_text, ledger_json, ledger_sql_text, ledger_text
+from reslice.report_init import (
+    LEDGER_NOTES,
+    by_schema,
+    init_json,
+    init_text,
+    ledger_json,
+    ledger_sql_text,
+    ledger_text,
+)
 from reslice.report_json import dumped
 from tests.golden.test_golden import agree
 
@@ -53,12 +61,23 @@ FOUND = Initiated(
     "reslice plan daily_orders 2026-01-03",
 )
 MADE = [LedgerMade("reslice", ("runs", "fences"), ()), LedgerMade("other", (), ("runs", "fences"))]
+WITH_VIEWS = by_schema(
+    [
+        LedgerMade("reslice", ("runs", "kept_0123456789ab"), ("fences",), ("public.daily_orders_current",)),
+        LedgerMade("reslice", ("kept_ba9876543210",), ("runs", "fences")),
+    ]
+)
 
 TEXTS = {
     "init.txt": lambda: init_text(FOUND, place="-C shop"),
     "init_contract.yml": lambda: new_file("duckdb:///shop.duckdb", DRAFT),
     "init_source.sql": lambda: FOUND.source,
     "init_ledger.txt": lambda: ledger_text(MADE, way_on="reslice plan --help", place="-C shop"),
+    "init_ledger_views.txt": lambda: ledger_text(WITH_VIEWS, way_on="reslice plan --help"),
+    "init_ledger_postgresql.sql": lambda: ledger_sql_text(
+        ['CREATE SCHEMA IF NOT EXISTS "reslice"', 'GRANT SELECT ON "orders" TO "loader"'],
+        note=LEDGER_NOTES["postgresql"],
+    ),
     "init_ledger_there.txt": lambda: ledger_text(MADE[1:], way_on="reslice plan --help"),
     "init_ledger.sql": lambda: ledger_sql_text(["CREATE SCHEMA reslice", "CREATE TABLE reslice.runs (id VARCHAR)"]),
     "init.json": lambda: dumped(init_json(FOUND, place="-C shop"), "utf-8"),
