@@ -56,12 +56,18 @@ class Fill(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table or query. `type` is the engine's own text of the type."""
+    """One column of a table or query. `type` is the engine's own text of the type, `base` what a domain is made of."""
 
     name: str
     type: str
     family: Family
     fill: Fill = Fill.PLAIN
+    base: str = ""
+
+    @property
+    def holds(self) -> str:
+        """The type of the values: of a domain the one that it is made of."""
+        return self.base or self.type
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,7 +330,7 @@ def compare_stagings(session: Session, staged: Staged, first: Names, second: Nam
     return tuple(m.name for m, count in zip(contract.measures, row[1:], strict=True) if count)
 
 
-BEYOND_THE_CALENDAR = re.compile(r"-?infinity|.*\(BC\)|\d{5,}-.*")
+BEYOND_THE_CALENDAR = re.compile(r"-?infinity|.*\(BC\).*|\d{5,}-.*")
 """Dates that a database holds and no slice does."""
 
 

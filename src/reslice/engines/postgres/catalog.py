@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from reslice.engines.postgres.dialect import family_of
 from reslice.engines.session import Session
-from reslice.values import Column
+from reslice.values import Column, Fill
 
 TYPES = (
-    " JOIN pg_catalog.pg_type AS y ON y.oid = a.atttypid"
-    " LEFT JOIN pg_catalog.pg_type AS b ON b.oid = nullif(y.typbasetype, 0)"
+    " CROSS JOIN LATERAL (WITH RECURSIVE made_of AS (SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod,"
+    " a.atttypmod AS modifier FROM pg_catalog.pg_type AS t WHERE t.oid = a.atttypid"
+    " UNION ALL SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, m.typtypmod FROM made_of AS m"
+    " JOIN pg_catalog.pg_type AS t ON t.oid = m.typbasetype WHERE m.typtype = 'd')"
+    " SELECT oid, typtype, modifier FROM made_of WHERE typtype <> 'd') AS y"
 )
-"""The type of an attribute `a`, and of a domain the type that it is made of."""
+"""The type of an attribute `a`: of a domain, also of one that is made of another, the type at its bottom."""
 
-BASE_TYPE = (
-    "pg_catalog.format_type(coalesce(nullif(y.typbasetype, 0), a.atttypid),"
-    " CASE WHEN y.typbasetype <> 0 THEN y.typtypmod ELSE a.atttypmod END)"
-)
+BASE_TYPE = "pg_catalog.format_type(y.oid, y.modifier)"
 TYPE = "pg_catalog.format_type(a.atttypid, a.atttypmod)"
-KIND = "coalesce(b.typtype, y.typtype)"
+KIND = "y.typtype"
+
+
+def column_of(name: str, type_text: str, base: str, kind: str, fill: Fill = Fill.PLAIN) -> Column:
+    """Return a column by its type and the type at the bottom of that."""
+    return Column(name, type_text, family_of(base, kind), fill, base="" if base == type_text else base)
 
 
 def columns_in(session: Session, schema: str) -> list[tuple[str, str, str]]:
@@ -41,7 +46,7 @@ def columns_of(session: Session, table: str) -> tuple[Column, ...]:
         " WHERE a.attrelid = CAST($name AS regclass) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         {"name": table},
     )
-    return tuple(Column(name, type_text, family_of(base, kind)) for name, type_text, base, kind in rows)
+    return tuple(column_of(*row) for row in rows)
 
 
 def shape_of(session: Session, table: str) -> str:

@@ -111,15 +111,21 @@ class PostgresDialect:
             case Family.FLOAT:
                 exact = self._at_scale(expression, scale)
                 return f"coalesce(CAST({exact} AS text), CAST({expression} AS text))"
-            case Family.DECIMAL if precision(column.type) is None:
+            case Family.DECIMAL if precision(column.holds) is None:
                 return f"CAST(trim_scale({expression}) AS text)"
-            case Family.DATE | Family.TIMESTAMP:
-                return f"replace(CAST({expression} AS text), ' BC', ' (BC)')"
-            case Family.TIMESTAMPTZ:
-                return f"replace(CAST(timezone('UTC', {expression}) AS text), ' BC', ' (BC)')"
+            case Family.DATE | Family.TIMESTAMP | Family.TIMESTAMPTZ:
+                return self._dated(expression, column)
             case Family.TEXT | Family.ENUM:
                 return rf"replace(replace(CAST({expression} AS text), '\', '\\'), '|', '\p')"
         return f"CAST({expression} AS text)"
+
+    def _dated(self, expression: str, column: Column) -> str:
+        """Return a day or a time as text, instants in UTC; (BC) stands behind the day, as elsewhere, not at the end."""
+        if column.family is Family.DATE:
+            return f"replace(CAST({expression} AS text), ' BC', ' (BC)')"
+        value = f"timezone('UTC', {expression})" if column.family is Family.TIMESTAMPTZ else expression
+        moved = rf"regexp_replace(CAST({value} AS text), ' (\S+) BC$', ' (BC) \1')"
+        return f"CASE WHEN {value} < TIMESTAMP '0001-01-01' THEN {moved} ELSE CAST({value} AS text) END"
 
     def _at_scale(self, expression: str, scale: int | None) -> str:
         """Return a float as the decimal of a declared scale; NULL where there is none."""
@@ -187,10 +193,8 @@ class PostgresDialect:
 
     def slice_text(self, expression: str, column: Column) -> str:
         """Return a slice value as text; instants in UTC."""
-        if column.family is Family.TIMESTAMPTZ:
-            return f"replace(CAST(timezone('UTC', {expression}) AS text), ' BC', ' (BC)')"
-        if column.family in (Family.DATE, Family.TIMESTAMP):
-            return f"replace(CAST({expression} AS text), ' BC', ' (BC)')"
+        if column.family in (Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ):
+            return self._dated(expression, column)
         return f"CAST({expression} AS text)"
 
     def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
@@ -269,6 +273,10 @@ class PostgresDialect:
     def try_cast(self, expression: str, column: Column, source: Column | None = None) -> str:
         """Return the value in the column's type, or NULL; what is too long for it is cut, and found by `lossy`."""
         text = f"CAST({expression} AS text)"
+        if column.base:  # a domain has rules of its own, which a cast would end with
+            if column.family is Family.INTEGER:
+                text = f"CAST(trim_scale(CAST({self._input(text, 'numeric')} AS numeric)) AS text)"
+            return f"CAST({self._input(text, column.type)} AS {column.type})"
         match column.family:
             case Family.INTEGER:
                 largest = 2 ** INTEGER_BITS.get(column.type, 63) - 1
@@ -338,11 +346,11 @@ class PostgresDialect:
             case Family.INTEGER | Family.BOOLEAN:
                 return expression
             case Family.DECIMAL:
-                return f"trim_scale({expression})" if precision(column.type) is None else expression
+                return f"trim_scale({expression})" if precision(column.holds) is None else expression
             case Family.FLOAT:
                 return self._at_scale(expression, scale)
             case Family.TIMESTAMPTZ:
-                return f"{self.slice_text(expression, column)} || '+00'"
+                return f"({self.slice_text(expression, column)}) || '+00'"
             case Family.DATE | Family.TIMESTAMP:
                 return self.slice_text(expression, column)
         return f"CAST({expression} AS text)"

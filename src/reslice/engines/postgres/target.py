@@ -7,8 +7,7 @@ from typing import Any
 
 from reslice.contract import Contract, Method
 from reslice.engines.names import name_parts, near_table
-from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES
-from reslice.engines.postgres.dialect import family_of
+from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, column_of
 from reslice.engines.postgres.rights import refuse_unreadable_versions
 from reslice.engines.session import Catalog, Session
 from reslice.engines.sql import quote
@@ -110,7 +109,7 @@ def _columns(session: Session, of: dict[str, Any]) -> tuple[tuple[Column, ...], 
     columns, not_null = [], set()
     for name, type_text, base, kind, is_generated, is_identity, is_serial, is_required in rows:
         fill = Fill.GENERATED if is_generated else Fill.IDENTITY if is_identity or is_serial else Fill.PLAIN
-        columns.append(Column(name, type_text, family_of(base, kind), fill))
+        columns.append(column_of(name, type_text, base, kind, fill))
         if is_required:
             not_null.add(name)
     return tuple(columns), frozenset(not_null)
