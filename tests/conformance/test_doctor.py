@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 import pytest
 
 from reslice import cli, ledger
@@ -20,9 +21,10 @@ from reslice.contract import Contract, GrainColumn, SliceColumn, SqlFile, Unit
 from reslice.doctor import Diagnosis, Finding, Health
 from reslice.engines import sql
 from reslice.engines.duckdb import probe
+from reslice.engines.probing import Probe
 from reslice.errors import PartlyPublished, Retryable
 from reslice.values import Column, Family, Outcome
-from tests.conformance.databases import Database, file_of
+from tests.conformance.databases import Database, file_of, only
 from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, SOURCE, Orders, Target
 
 ALL = f"{D1}..{D3}"
@@ -31,6 +33,12 @@ EVERY_CHECK = [
     "repeated_keys", "null_keys", "slice_values", "ledger", "abandoned_runs", "part_way_runs", "kept_rows",
     "other_writers",
 ]  # fmt: skip
+OF_POSTGRES = ["slice_index", "crash", "triggers", "materialised_views", "timeouts"]
+"""The checks of a table that only PostgreSQL has."""
+OF_A_SERVER = ["writable", "encoding", "pooler"]
+KEY_VIOLATIONS = (duckdb.ConstraintException, psycopg.errors.UniqueViolation)
+FILES = "only DuckDB has its tables in one file, which one process holds"
+MACROS = "a function of PostgreSQL is replaced by another one of its name, in a test of its own"
 
 
 def doctor(target: Target, **options: Any) -> Diagnosis:
@@ -43,10 +51,35 @@ def check(target: Target, name: str) -> Finding:
     return found
 
 
+def named(database: Database, words: str) -> str:
+    """Return words in which `TYPE x` stands for what the database calls a type."""
+    for type_text in ("double precision", "varchar", "bigint"):
+        words = words.replace(f"TYPE {type_text}", database.type_name(type_text))
+    return words
+
+
 def troubles(target: Target) -> list[tuple[str, str]]:
-    """Return the names and states of all that is not ok, but for the key that no table of this suite has."""
+    """Return the names and states of all that is not ok, but for key and index, which no table of this suite has."""
     found = [(each.name, str(each.state)) for each in doctor(target).checks if each.state is not Health.OK]
-    return [each for each in found if each != ("unique_key", "advice")]
+    return [each for each in found if each not in (("unique_key", "advice"), ("slice_index", "advice"))]
+
+
+def diagnosis_version(database: Database) -> str:
+    """Return the version of the database, as it says it itself."""
+    if database.name == "duckdb":
+        return duckdb.__version__
+    version: str = database.rows("SELECT split_part(current_setting('server_version'), ' ', 1)")[0][0]
+    return version
+
+
+def everything(database: Database) -> dict[str, Any]:
+    """Return all that there is in a database, and what its files are."""
+    if database.name == "duckdb":
+        database.let_go()
+        return files_of(database.folder)
+    names = "SELECT CAST(oid AS text), relname FROM pg_class WHERE relpersistence <> 't' ORDER BY 1"
+    schemas = "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg_t%' ORDER BY 1"
+    return {"tables": database.rows(names), "schemas": database.rows(schemas)}
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -67,19 +100,26 @@ def test_a_target_that_was_published_is_well(engine: Database, method: str) -> N
     checks = [*EVERY_CHECK]
     if method == "append_version":
         checks[checks.index("repeated_keys") : 0] = ["current_view", "old_versions"]
-    assert [each.name for each in found.checks] == ["connection", "functions", *checks]
-    assert (found.engine, found.version) == ("duckdb", duckdb.__version__)
-    assert duckdb.__version__ in found.checks[0].found
-    assert found.checks[2].target == "daily_orders" and found.checks[0].target is None
+    server: list[str] = []
+    version = diagnosis_version(engine)
+    if engine.name == "postgresql":
+        server = OF_A_SERVER
+        place = checks.index("views") + 1
+        checks[place:place] = OF_POSTGRES
+        assert f"database {engine.catalog}, postgresql {version}" in found.checks[0].found
+    assert [each.name for each in found.checks] == ["connection", "functions", *server, *checks]
+    assert (found.engine, found.version) == (engine.name, version)
+    assert version in found.checks[0].found
+    first = 2 + len(server)
+    assert found.checks[first].target == "daily_orders" and found.checks[first - 1].target is None
 
 
 def test_a_target_without_a_ledger_is_well_and_nothing_is_made(orders: Orders) -> None:
-    orders.database.let_go()
-    before = files_of(orders.folder)
+    before = everything(orders.database)
     found = doctor(orders, probe=True)
     assert found.is_well
     assert check(orders, "ledger").found == "none yet: the first run makes it in the schema reslice"
-    assert files_of(orders.folder) == before
+    assert everything(orders.database) == before
     names = [each.name for each in found.checks]
     assert "other_writers" not in names and "probe_rollback" in names
 
@@ -94,19 +134,19 @@ def test_every_target_is_looked_at_when_none_is_named(orders: Orders) -> None:
     assert (wrong.target, wrong.name) == ("gone", "contract") and "no table gone" in wrong.found
 
 
-@pytest.mark.parametrize("table", ["daily_orders", "main.DAILY_ORDERS", "orders.main.daily_orders"])
+@pytest.mark.parametrize("table", ["daily_orders", "SCHEMA.DAILY_ORDERS", "CATALOG.SCHEMA.daily_orders"])
 def test_two_targets_of_one_table_are_told(orders: Orders, table: str) -> None:
-    catalog = orders.database.catalog
+    catalog, schema = orders.database.catalog, orders.database.schema
     contract = json.loads(orders.file.read_text())
     own = contract["targets"]["daily_orders"]
-    contract["targets"] |= {"again": own | {"table": table.replace("orders.main", f"{catalog}.main")}}
+    table = table.replace("CATALOG", catalog).replace("SCHEMA", schema)
+    contract["targets"] |= {"again": own | {"table": table}}
     contract["targets"] |= {"another": own | {"table": "orders_fact"}, "gone": own | {"table": "gone"}}
     orders.file.write_text(json.dumps(contract))
     said = check(orders, "other_targets")
-    assert (said.state, said.found) == (
-        Health.WARNING,
-        f"again fills {catalog}.main.daily_orders as well: a run of one removes the rows of the other from its slices",
-    )
+    found = f"again fills {catalog}.{schema}.daily_orders as well"
+    assert said.state is Health.WARNING
+    assert said.found == f"{found}: a run of one removes the rows of the other from its slices"
     assert said.next == "take one of these targets out" and doctor(orders).is_well
 
 
@@ -116,18 +156,22 @@ def test_two_targets_of_one_table_are_told(orders: Orders, table: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
-        ("DROP TABLE daily_orders", "the database has no table daily_orders"),
+        ("DROP TABLE daily_orders", "has no table daily_orders"),
         (
             "ALTER TABLE daily_orders RENAME amount_cents TO amount_cent",
             "no column amount_cents; did you mean amount_cent?",
         ),
-        ("ALTER TABLE daily_orders ADD COLUMN note VARCHAR", "note (VARCHAR) is none of these"),
-        ("ALTER TABLE daily_orders ALTER amount_cents TYPE DOUBLE", "amount_cents is DOUBLE"),
-        ("ALTER TABLE daily_orders ALTER order_date TYPE DOUBLE USING 1.0", "order_date is DOUBLE"),
+        ("ALTER TABLE daily_orders ADD COLUMN note VARCHAR", "note (TYPE varchar) is none of these"),
+        ("ALTER TABLE daily_orders ALTER amount_cents TYPE DOUBLE PRECISION", "amount_cents is TYPE double precision"),
+        (
+            "ALTER TABLE daily_orders ALTER order_date TYPE DOUBLE PRECISION USING 1.0",
+            "order_date is TYPE double precision",
+        ),
     ],
 )
 def test_a_contract_that_is_not_the_tables_is_wrong(orders: Orders, statement: str, found: str) -> None:
     orders.database.execute(statement)
+    found = named(orders.database, found)
     wrong = [each for each in doctor(orders).checks if each.state is Health.WRONG]
     assert {each.name for each in wrong} <= {"contract", "source"}
     assert any(found in each.found for each in wrong), wrong
@@ -150,29 +194,36 @@ def test_a_view_is_wrong(orders: Orders) -> None:
         (SOURCE.replace("orders_fact", "nowhere"), "nowhere"),
         (SOURCE.replace("channel", "chanel"), "chanel"),
         (SOURCE.replace("count(*) AS order_count, ", ""), "returns no column order_count"),
-        (SOURCE.replace("count(*)", "'many'"), "order_count is VARCHAR in the source and BIGINT in daily_orders"),
+        (
+            SOURCE.replace("count(*)", "CAST('many' AS varchar)"),
+            "order_count is TYPE varchar in the source and TYPE bigint in",
+        ),
         (SOURCE.replace("count(*)", "1 AS extra, count(*)"), "returns extra, which the contract does not name"),
     ],
 )
 def test_a_source_that_cannot_be_staged_is_wrong(orders: Orders, source: str, found: str) -> None:
     orders.source(source)
     assert set(troubles(orders)) == {("source", "wrong")}
-    assert any(found in each.found for each in doctor(orders).checks if each.name == "source")
-    assert len(orders.rows()) == 6
+    found = named(orders.database, found)
+    said = [each for each in doctor(orders).checks if each.name == "source"]
+    assert any(found in each.found for each in said), said
+    assert said[0].next != "run the same command again" and len(orders.rows()) == 6
 
 
 def test_an_error_of_the_database_is_one_line(orders: Orders) -> None:
     orders.source(SOURCE.replace("FROM orders_fact", "FRM orders_fact"))
     (said,) = (each for each in doctor(orders).checks if each.name == "source")
-    assert said.found.startswith("Parser Error: syntax error at or near ")
+    assert said.found.removeprefix("Parser Error: ").startswith("syntax error at or near ")
     assert "LINE" not in said.found and "^" not in said.found and ";" not in said.found
 
 
 def test_no_source_is_evaluated(orders: Orders) -> None:
     """Neither a source that fails on its first row, nor one that would take for ever."""
+    series = "range" if orders.database.name == "duckdb" else "generate_series"
+    first = "0, " if orders.database.name == "postgresql" else ""
     for body in (
-        "error('evaluated')",
-        "(SELECT count(*) FROM range(1000000000000) AS r(n) WHERE n % 7 = order_id % 7)",
+        "CAST('evaluated' || order_id AS bigint)",
+        f"(SELECT count(*) FROM {series}({first}1000000000000) AS r(n) WHERE n % 7 = order_id % 7)",
     ):
         orders.source(
             f"SELECT order_date, channel, 1 AS order_count, {body} AS amount_cents FROM orders_fact"
@@ -189,15 +240,19 @@ def test_no_source_is_evaluated(orders: Orders) -> None:
     [
         ("SELECT order_date, count(*) AS orders FROM orders_fact GROUP BY 1", "ok", "returns order_date, orders"),
         ("SELECT order_date, count(*) AS n FROM orders_fact GROUP BY 1", "wrong", "returns no column orders"),
-        ("SELECT order_date, avg(amount_cents) AS orders FROM orders_fact GROUP BY 1", "wrong", "as DOUBLE"),
-        ("SELECT", "wrong", "SELECT clause without selection list"),
+        (
+            "SELECT order_date, sum(CAST(1 AS double precision)) AS orders FROM orders_fact GROUP BY 1",
+            "wrong",
+            "as TYPE double precision",
+        ),
+        ("SELECT FROM WHERE", "wrong", "syntax error"),
     ],
 )
 def test_a_control_is_looked_at_as_well(orders: Orders, control: str, state: str, found: str) -> None:
     orders.source(control, "control")
     orders.declare(controls={"source": "control.sql", "match": {"orders": "sum(order_count)"}})
     said = check(orders, "controls")
-    assert (said.state, found in said.found) == (state, True), said
+    assert (said.state, named(orders.database, found) in said.found) == (state, True), said
 
 
 def test_readers_downstream_and_corrections_are_looked_at_as_well(orders: Orders) -> None:
@@ -215,6 +270,7 @@ def test_readers_downstream_and_corrections_are_looked_at_as_well(orders: Orders
 # Rights, keys, neighbours.
 
 
+@only("duckdb", FILES)
 def test_a_database_that_is_open_for_reading_has_no_rights(orders: Orders) -> None:
     orders.database.let_go()
     with duckdb.connect(str(file_of(orders.database)), read_only=True) as connection:
@@ -233,10 +289,12 @@ def test_the_key_that_is_recommended_can_be_made_and_is_then_seen(orders: Orders
         "none on the grain (order_date, channel); with one the database refuses a repeated row of any writer, save"
         " where order_date or channel is NULL"
     )
-    assert advice.next == 'CREATE UNIQUE INDEX "daily_orders_grain" ON "main"."daily_orders" ("order_date", "channel")'
+    how = "CONCURRENTLY " if orders.database.name == "postgresql" else ""
+    table = f'"{orders.database.schema}"."daily_orders"'
+    assert advice.next == f'CREATE UNIQUE INDEX {how}"daily_orders_grain" ON {table} ("order_date", "channel")'
     orders.database.execute(advice.next)
     assert check(orders, "unique_key").state is Health.OK
-    with pytest.raises(duckdb.ConstraintException):
+    with pytest.raises(KEY_VIOLATIONS):
         orders.database.insert("daily_orders", [(D1, "web", 1, 1)])
     orders.correct(4, 1300)
     assert orders.run(ALL).outcome is Outcome.PUBLISHED
@@ -284,12 +342,13 @@ def test_what_a_key_would_not_do_is_said_beforehand(orders: Orders, columns: str
     assert said.state is Health.ADVICE and said.found.endswith(words)
     orders.database.execute(said.next)
     orders.database.insert("daily_orders", [(D1, "web", 1, 1)])
-    with pytest.raises(duckdb.ConstraintException):
+    with pytest.raises(KEY_VIOLATIONS):
         orders.database.insert("daily_orders", [(D1, "web", 2, 2)])
     if "save" in words:
         orders.database.insert("daily_orders", [(D1, None, 1, 1), (D1, None, 2, 2)])
 
 
+@only("duckdb", "a key of PostgreSQL can hold rows apart whose key has a NULL, and the one that is advised does")
 def test_a_key_does_not_hold_nulls_apart(orders: Orders) -> None:
     orders.database.execute(check(orders, "unique_key").next)
     orders.declare(grain=["order_date", {"column": "channel", "nulls": "allow"}])
@@ -308,7 +367,7 @@ def test_foreign_keys_that_point_at_the_table_are_named(orders: Orders, method: 
     )
     orders.declare(method=method)
     said = check(orders, "foreign_keys")
-    assert said.state == state and "main.notes" in said.found
+    assert said.state == state and f"{orders.database.schema}.notes" in said.found
     assert said.next == ("method: merge" if state == "wrong" else "")
 
 
@@ -317,7 +376,11 @@ def test_views_that_name_the_table_are_named(engine: Database, method: str) -> N
     orders = Orders(engine, method=method)
     orders.run(ALL)
     assert check(orders, "views").found == "none names the table", "the view of current versions is ours"
-    engine.execute('CREATE VIEW report AS SELECT channel FROM "DAILY_ORDERS"')
+    engine.execute(
+        'CREATE VIEW report AS SELECT channel FROM "{}"'.format(
+            "DAILY_ORDERS" if engine.name == "duckdb" else "daily_orders"
+        )
+    )
     engine.execute("CREATE VIEW other_daily_orders AS SELECT 1 AS n")
     said = check(orders, "views")
     if method == "replace_slice":
@@ -372,8 +435,7 @@ def test_repeated_keys_are_counted_and_the_command_leads_to_a_heal(orders: Order
 @pytest.mark.parametrize("column", ["order_date", "channel"])
 def test_null_keys_are_counted(orders: Orders, column: str) -> None:
     row = (None if column == "order_date" else D1, None if column == "channel" else "web", 1, 1)
-    orders.database.insert("daily_orders", [row, row])
-    orders.database.execute("UPDATE daily_orders SET order_count = rowid WHERE order_date IS NULL OR channel IS NULL")
+    orders.database.insert("daily_orders", [row, (*row[:3], 2)])
     said = check(orders, "null_keys")
     assert (said.state, said.found) == (Health.WRONG, f"{column} is NULL in 2 rows")
     if column == "channel":
@@ -390,7 +452,7 @@ def test_null_keys_are_counted(orders: Orders, column: str) -> None:
     ],
 )
 def test_rows_off_the_unit_are_counted(orders: Orders, type_text: str, value: str, shown: str) -> None:
-    day = "strftime(order_date, '%Y%m%d')" if type_text == "INTEGER" else "order_date"
+    day = "replace(CAST(order_date AS varchar), '-', '')" if type_text == "INTEGER" else "order_date"
     orders.database.execute(
         f"ALTER TABLE daily_orders ALTER order_date TYPE {type_text} USING CAST({day} AS {type_text})"
     )
@@ -403,6 +465,7 @@ def test_rows_off_the_unit_are_counted(orders: Orders, type_text: str, value: st
 HOURS = "SELECT {} AS order_hour, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents FROM orders_fact"
 
 
+@only("duckdb", "PostgreSQL cuts an instant as one, and has a test of its own")
 @pytest.mark.parametrize(
     ("zone", "hour", "state"),
     [
@@ -433,6 +496,7 @@ def test_hours_that_a_clock_shows_twice_are_thought_of(orders: Orders, zone: str
             assert connection.execute(select).fetchall() == [("2026-10-25 01:00:00",)] * 2
 
 
+@only("duckdb", MACROS)
 def test_macros_that_replace_functions_are_named(orders: Orders) -> None:
     orders.database.execute("CREATE MACRO md5(text) AS 'ffffffffffffffff'")
     said = next(each for each in doctor(orders).checks if each.name == "functions")
@@ -463,7 +527,7 @@ def test_an_older_ledger_is_told(orders: Orders) -> None:
 
 def test_tables_of_a_user_in_the_ledgers_schema_are_told(orders: Orders) -> None:
     orders.database.execute("CREATE SCHEMA reslice")
-    orders.database.execute("CREATE TABLE reslice.runs (id integer, distance_km double)")
+    orders.database.execute("CREATE TABLE reslice.runs (id integer, distance_km double precision)")
     said = check(orders, "ledger")
     assert said.state is Health.WRONG and "holds runs, which reslice did not make" in said.found
 
@@ -512,7 +576,9 @@ def test_kept_rows_are_counted(orders: Orders) -> None:
     orders.correct(1, 1300)
     orders.run(D1)
     assert check(orders, "kept_rows").found.startswith("4 rows of 2 runs, since ")
-    orders.database.execute("UPDATE reslice.runs SET requested_at = requested_at - INTERVAL 40 DAY WHERE id = 'r-0002'")
+    orders.database.execute(
+        "UPDATE reslice.runs SET requested_at = requested_at - INTERVAL '40 days' WHERE id = 'r-0002'"
+    )
     assert check(orders, "kept_rows").found.endswith("(40 days; kept for 90)")
 
 
@@ -582,24 +648,29 @@ def test_the_exit_code_is_the_answer(orders: Orders, capsys: pytest.CaptureFixtu
         return code, said.out + said.err
 
     code, said = run()
-    assert code == 0 and said.startswith("well: 1 advice, ")
+    advice = 1 if orders.database.name == "duckdb" else 2
+    assert code == 0 and said.startswith(f"well: {advice} advice, ")
     assert said.splitlines()[-1] == f"next: reslice --config {orders.file} history"
     assert "advice" in said and "CREATE UNIQUE INDEX" in said
-    with duckdb.connect(str(file_of(orders.database))) as connection:
-        connection.execute("INSERT INTO daily_orders SELECT * FROM daily_orders WHERE order_date = '2024-03-02'")
+    with orders.database.session() as session:
+        session.execute("INSERT INTO daily_orders SELECT * FROM daily_orders WHERE order_date = '2024-03-02'")
+    version = diagnosis_version(orders.database)
+    orders.database.let_go()
     code, said = run("daily_orders")
-    assert code == 1 and said.startswith("not well: 1 wrong, 1 advice, ")
+    assert code == 1 and said.startswith(f"not well: 1 wrong, {advice} advice, ")
     assert f"\nnext: reslice --config {orders.file} plan daily_orders {D2}\n" in said
     code, said = run("--json")
     value = json.loads(said)
     assert (code, value["schema"], value["exit_code"], value["error"]) == (1, "reslice/doctor/1", 1, None)
-    assert value["engine"] == {"name": "duckdb", "version": duckdb.__version__}
+    assert value["engine"] == {"name": orders.database.name, "version": version}
     assert all(set(each) == {"target", "name", "state", "found", "next"} for each in value["checks"])
     assert [each["name"] for each in value["checks"] if each["state"] == "wrong"] == ["repeated_keys"]
 
     code, said = run("no_such_target")
     assert code == 2 and "misused[usage]" in said
-    file_of(orders.database).rename(orders.folder / "elsewhere.duckdb")
+    contract = json.loads(orders.file.read_text())
+    contract["connection"] = orders.database.url.replace(orders.database.catalog, "nowhere")
+    orders.file.write_text(json.dumps(contract))
     code, said = run("--json")
     value = json.loads(said)
     assert (code, value["schema"], value["checks"], value["error"]["kind"]) == (2, "reslice/doctor/1", [], "connection")
@@ -624,6 +695,7 @@ def test_next_is_about_the_most_serious_finding(orders: Orders, capsys: pytest.C
     assert next_step() == f"plan daily_orders {D1}"
 
 
+@only("duckdb", FILES)
 def test_a_database_that_another_process_holds_is_exit_4(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     orders.database.let_go()
     monkeypatch.setattr("reslice.project.LOOK_WAIT", None)
@@ -708,7 +780,10 @@ def test_ranges_are_closed_in_every_type_of_slice_column(unit: Unit, zone: str, 
     [
         (sql, "within_range", "half_open", "closed_range", "matches the first value"),
         (sql, "within_range", "too_wide", "closed_range", "matches the first value, the last value, the value after"),
-        (ledger, "fence_statement", "no_fence", "fence", "no conflict: both commit"),
+        pytest.param(
+            *(ledger, "fence_statement", "no_fence", "fence", "no conflict: both commit"),
+            marks=only("duckdb", "a lock of PostgreSQL keeps two publishes apart"),
+        ),
     ],
 )
 def test_an_engine_that_does_otherwise_is_wrong(
@@ -733,6 +808,7 @@ def test_an_engine_that_does_otherwise_is_wrong(
     assert not diagnosis.is_well and "do not run here" in wrong[0].next
 
 
+@only("duckdb", "what a probe is there is looked at in a test of its own")
 def test_a_probe_that_is_stopped_says_so(
     orders: Orders, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -741,12 +817,13 @@ def test_a_probe_that_is_stopped_says_so(
     def slow(bench: probe.Bench) -> str:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr(probe, "PROBES", (probe.Probe("slow", "waits", "nothing", slow),))
+    monkeypatch.setattr(probe, "PROBES", (Probe("slow", "waits", "nothing", slow),))
     orders.database.let_go()
     assert cli.main(["--config", str(orders.file), "doctor", "--probe"]) == 130
     assert "interrupted[interrupted]: " in capsys.readouterr().err
 
 
+@only("duckdb", "what a probe is there is looked at in a test of its own")
 def test_a_probe_that_is_killed_leaves_nothing_behind(orders: Orders, tmp_path: Path) -> None:
     orders.database.let_go()
     scratch, work = tmp_path / "scratch", tmp_path / "work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -107,10 +108,9 @@ def _literal(bench: RangeBench, of: Range, text: str) -> str:
 
 def cut_off(text: str, digits: int | None) -> str:
     """Return a time with no more digits of a second than these; None leaves it as it is."""
-    if digits is None or "." not in text:
+    if digits is None:
         return text
-    whole, _, fraction = text.partition(".")
-    return f"{whole}.{fraction[:digits]}".rstrip(".")
+    return re.sub(r"\.\d+", lambda found: found[0][: digits + 1] if digits else "", text)
 
 
 def _inside(bench: RangeBench, scope: Scope) -> set[str]:
