@@ -25,6 +25,7 @@ import reslice.restore
 import reslice.run
 import reslice.verify
 from reslice.engines.duckdb import DuckDB
+from reslice.engines.postgres.session import PostgresSession
 
 
 def main() -> None:
@@ -60,19 +61,24 @@ def run(asked: Mapping[str, Any]) -> None:
 
 def kill_at(statement: int, delay: float | None) -> None:
     """Kill this process before its n-th statement, or `delay` seconds after that one began."""
-    execute: Callable[..., list[tuple[Any, ...]]] = DuckDB.execute
     seen = 0
 
-    def counted(engine: DuckDB, text: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        nonlocal seen
-        seen += 1
-        if seen == statement and delay is None:
-            die()
-        if seen == statement:
-            threading.Timer(delay or 0, die).start()
-        return execute(engine, text, parameters)
+    def count_in(session: Any) -> None:
+        execute: Callable[..., list[tuple[Any, ...]]] = session.execute
 
-    setattr(DuckDB, "execute", counted)  # noqa: B010 - what is patched is inherited
+        def counted(engine: Any, text: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+            nonlocal seen
+            seen += 1
+            if seen == statement and delay is None:
+                die()
+            if seen == statement:
+                threading.Timer(delay or 0, die).start()
+            return execute(engine, text, parameters)
+
+        session.execute = counted
+
+    for session in (DuckDB, PostgresSession):  # what is patched is inherited
+        count_in(session)
 
 
 def die() -> None:

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -25,6 +25,15 @@ from tests.model import Call
 ROOT = Path(__file__).parents[2]
 SEED = 20240301
 COMMAND = [sys.executable, "-c", "import sys; from reslice.cli import main; sys.exit(main(sys.argv[1:]))"]
+
+
+class Runnable(Protocol):
+    """A project of a folder, and how a call of it is spelled."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    def options(self, call: Call) -> dict[str, Any]: ...
 
 
 class Killer:
@@ -39,7 +48,7 @@ class Killer:
             text=True,
         )
 
-    def run(self, scenario: Scenario, call: Call, *, statement: int | None = None, delay: float | None = None) -> Any:
+    def run(self, scenario: Runnable, call: Call, *, statement: int | None = None, delay: float | None = None) -> Any:
         """Run and be killed; return the exit status and the seconds it took."""
         asked = {
             "contract": str(scenario.folder / "reslice.yml"),

@@ -49,6 +49,9 @@ RECONNECT_SECONDS = 30.0
 
 def publish(engine: Postgres, publication: Publication, entry: Entry) -> Published:
     """Replace the slices in one commit; what another transaction was in the way of is tried again, a few times."""
+    if engine.was_reopened:
+        words = "the connection was lost on the way, and with it the rows that were staged"
+        raise not_published(publication, "database_unavailable", words)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return _once(engine, publication, entry)
@@ -236,11 +239,7 @@ def _commit(engine: Postgres, publication: Publication, entry: Entry, number: st
         failed = error
     lost = isinstance(failed, psycopg.Error) and engine.is_lost
     try:
-        if lost:
-            published = _found_out(engine, publication, entry, number)
-        else:
-            engine.roll_back()
-            published = _is_recorded(engine, publication, entry)
+        published = _looked_up(engine, publication, entry, number)
     except (psycopg.Error, ResliceError) as error:
         found = "its commit was sent, and the ledger could not be read after it"
         raise unknown(publication.staged.contract, publication.staged.scope, run_id, found) from error
@@ -253,6 +252,18 @@ def _commit(engine: Postgres, publication: Publication, entry: Entry, number: st
     text = lines_of(failed)[0] if isinstance(failed, psycopg.Error) else "the database dropped it in silence"
     kind = "publish_failed" if isinstance(failed, driver.IntegrityError) else "conflict"
     raise not_published(publication, "database_unavailable" if lost else kind, text) from failed
+
+
+def _looked_up(engine: Postgres, publication: Publication, entry: Entry, number: str) -> bool:
+    """Whether the commit happened, by the ledger: on the same connection while it lasts, otherwise on a new one."""
+    if not engine.is_lost:
+        try:
+            engine.roll_back()
+            return _is_recorded(engine, publication, entry)
+        except psycopg.Error:
+            if not engine.is_lost:
+                raise
+    return _found_out(engine, publication, entry, number)
 
 
 def _is_recorded(engine: Postgres, publication: Publication, entry: Entry) -> bool:

@@ -63,6 +63,16 @@ class PostgresLedger(Records):
             take_turn(self._postgres, contract, target)
             yield
 
+    @contextmanager
+    def _settled(self, contract: Contract, target: Target) -> Iterator[None]:
+        """Hold both locks that a run is closed under: a transaction that still commits holds one of them."""
+        if self._postgres.is_lost:
+            self._postgres.reopen()
+        with self._turn(contract, target):
+            key = locks.key(locks.LEDGER, text_literal(contract.ledger.schema))
+            self._session.execute(f"SELECT pg_advisory_xact_lock({key})")
+            yield
+
     def script(self, contract: Contract, target: Target | None, role: str | None) -> LedgerScript:
         """Return the SQL by which an owner makes what is missing, and lets a role run."""
         with self._session.translated(contract, "the ledger"):

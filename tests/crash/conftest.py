@@ -1,0 +1,24 @@
+"""The scenarios of PostgreSQL, made once for a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests import postgres
+from tests.crash.postgres_scenario import Shelf
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    try:
+        server = postgres.shared(18)
+    except postgres.NotRunnable as reason:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no PostgreSQL here: {reason}")
+    shelf = Shelf(server, tmp_path_factory.mktemp("scenarios"))
+    yield shelf
+    shelf.close()
