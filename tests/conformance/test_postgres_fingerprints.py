@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.databases import Database, DuckDBDatabase, only
-from tests.conformance.orders import ALLOWED, Target
+from reslice.errors import Refused, Retryable
+from tests.conformance.databases import Database, DuckDBDatabase, PostgresDatabase, only
+from tests.conformance.orders import ALLOWED, D1, D2, D3, IN_PLACE, SOURCE, T0, Orders, Target, changed, found, kinds
 
 POSTGRES = only("postgresql", "what PostgreSQL makes of a value is held to the others")
 DAY, NEXT = "2024-03-01", "2024-03-02"
@@ -84,6 +85,11 @@ def plain_number(text: str) -> str:
     return (
         f"{Decimal(text).normalize():f}".replace("-0", "0") if not Decimal(text) else f"{Decimal(text).normalize():f}"
     )
+
+
+def trimmed(units: int, scale: int) -> str:
+    """The text of a number without trailing zeros: 1.5 and 1.50 are one number."""
+    return at_scale(units, scale).rstrip("0").rstrip(".") if scale else at_scale(units, 0)
 
 
 def day_value(ordinal: int) -> Value:
@@ -271,3 +277,189 @@ def test_fingerprints_are_equal_on_duckdb_postgresql_and_in_python(
     duck = duckdb_of(tmp_path)
     held_to_the_oracle([Everything(engine, TYPES), Everything(duck, TYPES)], UNICODE, examples)
     duck.close()
+
+
+def spelled(units: int, scale: int) -> Value:
+    """A number of any scale, which is told with more zeros than it needs."""
+    told = at_scale(units, scale) + ("000" if scale else "")
+    return Value(trimmed(units, scale), None, told)
+
+
+def floating(number: float) -> Value:
+    """A float of which two digits are declared to count: the decimal that its shortest text says, rounded."""
+    rounded = Decimal(repr(number)).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return Value(f"{rounded or abs(rounded):f}", None, repr(number))
+
+
+EXACT = {
+    "any_n": typed("numeric", st.tuples(st.integers(-(10**40), 10**40), st.integers(0, 30)).map(lambda n: spelled(*n))),
+    "hundreds": typed("numeric(6,-2)", st.integers(-999_999, 999_999).map(lambda n: same(str(n * 100)))),
+    "tiny": typed("numeric(2,4)", st.integers(-99, 99).map(lambda n: same(at_scale(n, 4)))),
+    "nested": typed("of_of_ours", decimals(18, 2)),
+    "float8": typed("double precision", st.floats(-1e15, 1e15).map(lambda n: floating(n))),
+    "float4": typed("real", st.integers(-(2**20), 2**20).map(lambda n: floating(n / 4))),
+}
+"""What PostgreSQL alone has, or what is not said to be equal elsewhere."""
+
+
+@POSTGRES
+@pytest.mark.parametrize("examples", [10, pytest.param(400, marks=pytest.mark.slow)])
+def test_numbers_that_postgresql_alone_has_are_by_the_definition(engine: Database, examples: int) -> None:
+    engine.execute("CREATE DOMAIN at_the_bottom AS numeric(18,2)")
+    engine.execute("CREATE DOMAIN of_of_ours AS at_the_bottom")
+    everything = Everything(engine, EXACT, float8={"scale": 2}, float4={"scale": 2})
+    held_to_the_oracle([everything], UNICODE, examples)
+
+
+@POSTGRES
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("type_text", ["numeric", "double precision", "real"])
+def test_a_number_that_is_none_is_refused(engine: Database, type_text: str, value: str) -> None:
+    everything = Everything(engine, {"n": typed(type_text, st.nothing())}, n={"scale": 2})
+    engine.execute(f"INSERT INTO facts VALUES ('{DAY}', '{value}')")
+    error = everything.fails("run", Refused, DAY)
+    assert kinds(error) == ["lossy_value"] and "n" in found(error) and value.lower() in found(error).lower()
+    assert everything.rows() == []
+
+
+HOSTILE = {
+    "DateStyle": "'SQL, DMY'",
+    "TimeZone": "'Asia/Kathmandu'",
+    "IntervalStyle": "'iso_8601'",
+    "bytea_output": "'escape'",
+    "extra_float_digits": "-15",
+    "search_path": "hostile, public, pg_catalog",
+    "row_security": "on",
+    "default_transaction_isolation": "'serializable'",
+    "default_transaction_deferrable": "on",
+    "standard_conforming_strings": "off",
+    "escape_string_warning": "off",
+    "backslash_quote": "on",
+    "quote_all_identifiers": "on",
+    "transform_null_equals": "on",
+    "xmlbinary": "hex",
+    "statement_timeout": "'60s'",
+    "lock_timeout": "'60s'",
+    "timezone_abbreviations": "'Australia'",
+    "client_min_messages": "'debug1'",
+    "client_encoding": "'LATIN1'",
+    "enable_hashjoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+TRAPS = (
+    "CREATE FUNCTION hostile.md5(text) RETURNS text LANGUAGE sql AS $$ SELECT 'd41d8cd98f00b204e9800998ecf8427e' $$",
+    "CREATE FUNCTION hostile.concat_ws(text, {texts}) RETURNS text LANGUAGE sql AS $$ SELECT 'trap' $$",
+    "CREATE FUNCTION hostile.concat_ws(text, text) RETURNS text LANGUAGE sql AS $$ SELECT 'trap' $$",
+    "CREATE FUNCTION hostile.left(text, integer) RETURNS text LANGUAGE sql AS $$ SELECT 'aaaaaaaaaaaaaaa' $$",
+    "CREATE FUNCTION hostile.replace(text, text, text) RETURNS text LANGUAGE sql AS $$ SELECT 'trap' $$",
+    "CREATE FUNCTION hostile.trim_scale(numeric) RETURNS numeric LANGUAGE sql AS $$ SELECT 7.0 $$",
+    "CREATE FUNCTION hostile.timezone(text, timestamptz) RETURNS timestamp LANGUAGE sql AS $$ SELECT localtimestamp $$",
+    "CREATE FUNCTION hostile.add(numeric, bigint) RETURNS numeric LANGUAGE sql AS $$ SELECT 7.0 $$",
+    "CREATE AGGREGATE hostile.sum(bigint) (SFUNC = hostile.add, STYPE = numeric, INITCOND = '7')",
+    "CREATE FUNCTION hostile.same(text, text) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$",
+    "CREATE OPERATOR hostile.= (LEFTARG = text, RIGHTARG = text, FUNCTION = hostile.same)",
+    "CREATE FUNCTION hostile.current_schemas(boolean) RETURNS name[] LANGUAGE sql"
+    " AS $$ INSERT INTO public.caught VALUES ('current_schemas') RETURNING NULL::name[] $$",
+    "CREATE FUNCTION hostile.set_config(text, text, boolean) RETURNS text LANGUAGE sql"
+    " AS $$ INSERT INTO public.caught VALUES ('set_config') RETURNING 'trap' $$",
+    "CREATE FUNCTION hostile.pg_backend_pid() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$",
+    "CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT timestamptz 'epoch' $$",
+    "CREATE TABLE hostile.pg_class (relname text)",
+    "CREATE TABLE hostile.runs (id text)",
+)
+
+
+def made_hostile(engine: Database, columns: int) -> None:
+    """Set everything that a session begins with to what nobody expects."""
+    assert isinstance(engine, PostgresDatabase)
+    engine.execute("CREATE SCHEMA hostile")
+    engine.execute("CREATE TABLE public.caught (what text)")
+    for trap in TRAPS:
+        engine.execute(trap.replace("{texts}", ", ".join(["text"] * columns)))
+    for name, value in HOSTILE.items():
+        engine.as_admin(f"ALTER DATABASE {engine.catalog} SET {name} = {value}")
+
+
+@POSTGRES
+@pytest.mark.parametrize("examples", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_fingerprints_do_not_depend_on_what_a_session_begins_with(engine: Database, examples: int) -> None:
+    everything = Everything(engine, TYPES)
+    made_hostile(engine, len(TYPES) + 1)
+    held_to_the_oracle([everything], UNICODE, examples)
+    assert engine.rows("SELECT * FROM public.caught") == [], "no function of another schema was called"
+
+
+class Latin1(PostgresDatabase):
+    """A database that holds text in one byte a letter."""
+
+    def __init__(self, folder: Path, version: int) -> None:
+        super().__init__(folder, version)
+        self.as_admin(f"DROP DATABASE {self.catalog}")
+        how = "ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C'"
+        self.as_admin(f"CREATE DATABASE {self.catalog} TEMPLATE template0 OWNER tester {how}")
+        self.as_admin(f"ALTER DATABASE {self.catalog} SET client_encoding = 'UTF8'")  # what the suite writes
+
+
+@POSTGRES
+@pytest.mark.parametrize("examples", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_fingerprints_are_made_of_utf8_in_a_database_that_is_not(
+    engine: Database, tmp_path: Path, examples: int
+) -> None:
+    assert isinstance(engine, PostgresDatabase)
+    (tmp_path / "latin1").mkdir()
+    latin1, duck = Latin1(tmp_path / "latin1", engine.server.version), duckdb_of(tmp_path)
+    held_to_the_oracle([Everything(latin1, TYPES), Everything(duck, TYPES)], LATIN1, examples)
+    latin1.close()
+    duck.close()
+
+
+@POSTGRES
+def test_a_run_and_its_restore_do_not_depend_on_what_a_session_begins_with(orders: Orders) -> None:
+    made_hostile(orders.database, 4)
+    orders.correct(4, 1300)
+    orders.cancel("order_id = 8")
+    after = [*changed((D2, "web", 1, 1300))[:4], (D3, "web", 1, 5000)]
+    run = orders.publish(f"{D1}..{D3}", changed=1, removed=1, unchanged=4, after=after)
+    orders.puts_back(run.id, after=T0, slices=(D2, D3), added=1, changed=1, unchanged=2)
+    assert orders.database.rows("SELECT * FROM public.caught") == []
+
+
+@POSTGRES
+@pytest.mark.parametrize("method", IN_PLACE)
+def test_a_session_that_only_reads_is_refused_in_words(orders: Orders, method: str) -> None:
+    database = orders.database
+    assert isinstance(database, PostgresDatabase)
+    database.as_admin(f"ALTER DATABASE {database.catalog} SET default_transaction_read_only = on")
+    orders.correct(4, 1300)
+    for command in ("plan", "run"):
+        error = orders.fails(command, Refused, D2)
+        assert kinds(error) == ["target_rights"] and "default_transaction_read_only" in found(error)
+    database.as_admin(f"ALTER DATABASE {database.catalog} RESET default_transaction_read_only")
+    assert orders.rows() == list(T0)
+
+
+@POSTGRES
+def test_the_contract_says_how_long_a_source_may_take_and_not_the_role(orders: Orders) -> None:
+    database = orders.database
+    assert isinstance(database, PostgresDatabase)
+    database.as_admin(f"ALTER DATABASE {database.catalog} SET statement_timeout = '300ms'")
+    orders.source(SOURCE.replace("FROM orders_fact", "FROM orders_fact, (SELECT pg_sleep(1)) AS slow"))
+    orders.unchanged(D2)
+    database.as_admin(f"ALTER DATABASE {database.catalog} RESET statement_timeout")
+    orders.declare(timeouts={"statement": "500ms"})
+    error = orders.fails("run", Retryable, D2)
+    assert kinds(error) == ["source_failed"] and "timeouts.statement" in found(error)
+    assert orders.rows() == list(T0)
+
+
+@POSTGRES
+def test_a_table_may_have_more_columns_than_a_function_has_arguments(engine: Database) -> None:
+    wide = Everything(engine, {f"m{number}": typed("integer", st.nothing()) for number in range(250)})
+    rows = [{name: same(str(7 * number)) for number, name in enumerate(wide.types)}]
+    wide.hold(rows)
+    assert wide.fingerprints() == (expected(rows), expected(rows))
+    engine.execute("UPDATE facts SET m249 = 1")
+    run = wide.run(DAY)
+    wide.restore(run.id)
+    plan = wide.plan(DAY)
+    assert plan.diff is not None and str(plan.diff.base) == expected(rows) != str(plan.diff.staged)

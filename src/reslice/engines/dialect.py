@@ -24,6 +24,9 @@ class Dialect(Protocol):
     def canonical(self, expression: str, column: Column, scale: int | None) -> str:
         """Return the text of a value that is not NULL, as the fingerprint wants it."""
 
+    def joined(self, texts: Sequence[str]) -> str:
+        """Return texts, of which none is NULL, joined by `|`."""
+
     def row_hash(self, text: str) -> str:
         """Return the first 60 bits of the md5 of `text`, as an integer that can be summed without overflow."""
 

@@ -106,7 +106,7 @@ def hash_of(dialect: Dialect, contract: Contract, target: Target, columns: Itera
         f"coalesce('V' || {dialect.canonical(prefix + quote(name), target.column(name), declared.get(name))}, 'N')"
         for name in columns
     ]
-    return dialect.row_hash(f"concat_ws('|', {', '.join(texts)})")
+    return dialect.row_hash(dialect.joined(texts))
 
 
 KNOWN_ROWS = ("V" + "a\\pb\\\\c", "N")
@@ -119,7 +119,7 @@ KNOWN_ANSWER = (2, sum(int(hashlib.md5(row.encode()).hexdigest()[:15], 16) for r
 def known_answer_select(dialect: Dialect) -> str:
     """Return the SELECT that must give KNOWN_ANSWER where functions are what their names say."""
     text = dialect.canonical("value", Column("value", "VARCHAR", Family.TEXT), None)
-    hashed = dialect.row_hash(f"concat_ws('|', coalesce('V' || {text}, 'N'))")
+    hashed = dialect.row_hash(dialect.joined([f"coalesce('V' || {text}, 'N')"]))
     return f"SELECT count(*), sum({hashed}) FROM (VALUES ('a|b\\c'), (NULL)) AS known (value)"
 
 

@@ -95,6 +95,10 @@ class DuckDBDialect:
                 return rf"replace(replace(CAST({expression} AS VARCHAR), '\', '\\'), '|', '\p')"
         return f"CAST({expression} AS VARCHAR)"
 
+    def joined(self, texts: Sequence[str]) -> str:
+        """Return texts, of which none is NULL, joined by `|`."""
+        return f"concat_ws('|', {', '.join(texts)})"
+
     def row_hash(self, text: str) -> str:
         """Return the first 60 bits of the md5 of `text`."""
         return f"CAST(('0x' || left(md5({text}), 15)) AS BIGINT)"

@@ -35,6 +35,8 @@ FAMILIES = {
 }
 
 PRECISION = re.compile(r"\((-?\d+)(?:,(-?\d+))?\)")
+ARGUMENTS_MAX = 99
+"""How many texts one call of a function joins: it takes a hundred arguments."""
 FLOAT_DIGITS = 1000
 """Digits of the decimal a float is read as when its scale is declared: any finite double fits."""
 FARTHEST = {
@@ -133,6 +135,16 @@ class PostgresDialect:
         text = f"CAST({value} AS text)"
         number = f"CAST({text} AS numeric({FLOAT_DIGITS},{scale or 0}))"
         return f"CASE WHEN {value} NOT IN ('NaN', 'Infinity', '-Infinity') THEN {number} END"
+
+    def joined(self, texts: Sequence[str]) -> str:
+        """Return texts, of which none is NULL, joined by `|`; by the function's full name, since it takes any types.
+
+        One of another schema that took just these would be called in its place.
+        """
+        if len(texts) > ARGUMENTS_MAX:
+            parts = [texts[at : at + ARGUMENTS_MAX] for at in range(0, len(texts), ARGUMENTS_MAX)]
+            return self.joined([self.joined(part) for part in parts])
+        return f"pg_catalog.concat_ws('|', {', '.join(texts)})"
 
     def row_hash(self, text: str) -> str:
         """Return the first 60 bits of the md5 of `text`, of its bytes in UTF-8."""

@@ -41,6 +41,9 @@ SETTINGS = {
     "row_security": "off",
     "standard_conforming_strings": "on",
     "backslash_quote": "safe_encoding",
+    "transform_null_equals": "off",
+    "quote_all_identifiers": "off",
+    "timezone_abbreviations": "Default",
     "xmlbinary": "base64",
     "lc_numeric": "C",
     "lc_monetary": "C",
@@ -95,10 +98,11 @@ class PostgresSession(SqlSession):
         self.dialect: Dialect = PostgresDialect(is_utf8=is_utf8)
         self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
         settings = {**SETTINGS, **KEEPALIVES, "idle_in_transaction_session_timeout": IDLE}
-        set_all = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
-        (schemas,) = self.execute("SELECT current_schemas(false)")[0]
+        # Functions by their full name: until the path is pinned, one of another schema may bear the short one.
+        pinned = ", ".join(f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in settings.items())
+        (schemas,) = self.execute("SELECT pg_catalog.current_schemas(false)")[0]
         path = column_list(name for name in schemas if name not in ("pg_catalog", "pg_temp"))
-        self.execute(f"SELECT {set_all}, set_config('search_path', $path, false)", {"path": path})
+        self.execute(f"SELECT {pinned}, pg_catalog.set_config('search_path', $path, false)", {"path": path})
         with suppress(psycopg.Error):  # where the server's platform cannot, an idle transaction is all that is noticed
             self.execute(f"SELECT set_config('client_connection_check_interval', '{CLIENT_CHECK}', false)")
 
