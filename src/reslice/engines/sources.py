@@ -152,6 +152,8 @@ def _sliced(wanted: Column, unit: Unit, day: Column) -> tuple[str, str]:
         return name, condition
     if unit is Unit.DAY and wanted.family is Family.DATE:
         return f"CAST({name} AS DATE)", condition
+    if day.family is Family.DATE and wanted.family is Family.TIMESTAMP:
+        name = f"CAST({name} AS TIMESTAMP)"  # else PostgreSQL makes an instant of it
     cut = f"date_trunc('{unit}', {name})"
     return (f"CAST({cut} AS DATE)" if wanted.family is Family.DATE else cut), condition
 
@@ -175,12 +177,13 @@ def _aggregate(measure: Column, columns: dict[str, Column]) -> Iterator[str]:
 
 
 def _text(target: Target, grain: Sequence[str], measures: Sequence[str], candidate: _Candidate) -> str:
+    _, *others = candidate.keys
+    rest = iter(others)
     lines = []
     for name in grain:
         written = identifier(name)
-        if name == candidate.slice_column and candidate.slice_expression != written:
-            written = f"{candidate.slice_expression} AS {written}"
-        lines.append(written)
+        value = candidate.slice_expression if name == candidate.slice_column else identifier(next(rest))
+        lines.append(written if value == written else f"{value} AS {written}")
     for name in measures:
         value = candidate.known.get(name, f"CAST(NULL AS {target.column(name).type})")
         lines.append(f"{value} AS {identifier(name)}")

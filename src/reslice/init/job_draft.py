@@ -15,6 +15,7 @@ from reslice.init.draft import DraftMeasure, Hints, Proposal
 from reslice.init.job import Job, is_clock
 from reslice.init.job_bounds import BOUND, Bounding, FamilyOf, Rewriter, boundings, is_value
 from reslice.init.job_dialect import damages, render, unrepeatable
+from reslice.init.job_fit import fit
 from reslice.init.job_marks import MARK, THIS, word_for
 from reslice.init.job_names import name_outputs, named
 from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, unit_of, zone_of
@@ -107,6 +108,7 @@ class Drafted:
         self._tables(tree, doubts)
         self._marks(tree, doubts)
         doubts += unrepeatable(tree)
+        fit(tree, own, self.target)
         text = render(tree, own)
         return _BOUND_WORD.sub(lambda found: f":{found[1][_PREFIX:]}", text), doubts
 
