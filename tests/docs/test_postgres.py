@@ -18,7 +18,7 @@ from tests.conformance.databases import PostgresDatabase, opened
 
 PAGE = (build.ROOT / "docs" / "postgres.md").read_text(encoding="utf-8")
 STORY = PAGE.partition("<!-- story -->")[2].partition("\n## ")[0]
-BLOCK = re.compile(r"```(?:sql|console) (terminal [12])\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(?:sql|text) (terminal [12])\n(.*?)```", re.DOTALL)
 
 CONTRACT = """\
 version: 1

@@ -241,3 +241,24 @@ def test_the_fingerprint_made_by_hand_is_the_one_in_the_ledger(project: Path) ->
     query = "SELECT fingerprint_after FROM reslice.run_slices WHERE run_id = 'r-0001' AND slice = '2026-01-03'"
     with duckdb.connect("retail.duckdb", read_only=True) as connection:
         assert connection.execute(query).fetchall() == [(said.getvalue().strip(),)]
+
+
+# Promises, engine by engine.
+
+PROMISE = re.compile(r'\[[^\]]+\]\((tests/[\w/]+\.py) "(test_\w+)"\)')
+
+
+def test_each_promise_of_an_engine_names_a_test_that_there_is() -> None:
+    table = text_of(build.ROOT / "README.md").partition("### On each engine")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
+    assert len(rows) > 15
+    for row in rows:
+        name, *cells = (cell.strip() for cell in row.strip("|").split(" | "))
+        assert len(cells) == 2, name
+        for cell in cells:
+            found = PROMISE.fullmatch(cell)
+            if found is None:
+                assert cell in ("not promised", "no server", "no network", "the rights are of the file"), row
+                continue
+            path, test = found.groups()
+            assert f"\ndef {test}(" in text_of(build.ROOT / path), f"{name}: {path} has no {test}"
