@@ -58,7 +58,7 @@ def _database(engine: Engine) -> Iterator[Finding]:
         names = f"a {word}" if found_ones == ("?",) else f"the {word} {', '.join(found_ones)}"
         found = f"{names} replaces a function that fingerprints are made with"
         statements = "; ".join(f"DROP {word.upper()} {name}" for name in found_ones)
-        dropped = f"drop the {word}" if found_ones == ("?",) else statements
+        dropped = f"drop the {word}, or put the database's own back" if found_ones == ("?",) else statements
         yield Finding(None, "functions", Health.WRONG, found, dropped)
     else:
         yield Finding(None, "functions", Health.OK, "the database's own give the known fingerprint")

@@ -377,15 +377,19 @@ def test_the_types_of_a_source_are_told_as_the_database_has_them(orders: Orders)
     assert "amount_cents is jsonb in the source" in check(orders, "source").found
 
 
-def test_functions_that_stand_in_for_those_of_the_database_are_named(orders: Orders) -> None:
+def test_a_function_of_the_name_of_one_that_is_used_changes_nothing(orders: Orders) -> None:
     orders.database.execute(
         "CREATE FUNCTION concat_ws(text, text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'same' $$"
     )
+    assert troubles(orders) == [] and orders.run(ALL).outcome is Outcome.UNCHANGED
+
+
+def test_a_function_of_the_server_that_is_another_one_is_wrong(orders: Orders) -> None:
+    body = "LANGUAGE sql IMMUTABLE AS $$ SELECT repeat('f', 32) $$"
+    admin(orders, f"CREATE OR REPLACE FUNCTION pg_catalog.md5(text) RETURNS text {body}")
     said = next(each for each in doctor(orders).checks if each.name == "functions")
-    assert (said.state, said.next) == (Health.WRONG, "DROP FUNCTION concat_ws(text,text)")
-    orders.database.execute(said.next)
-    orders.database.execute("CREATE FUNCTION nobody_needs(text) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$")
-    assert troubles(orders) == []
+    assert said.state is Health.WRONG and said.found.startswith("a function replaces a function")
+    assert said.next == "drop the function, or put the database's own back"
 
 
 @pytest.mark.parametrize(
