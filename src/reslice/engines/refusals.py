@@ -18,8 +18,8 @@ def refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> Non
     if (int(found[0]), int(found[1])) == sql.KNOWN_ANSWER:
         return
     asked = "the functions that fingerprints are made with are the database's own"
-    words = "a macro of the database replaces one of them (md5, concat_ws, left, replace, count or sum)"
-    failure = Failure("functions_replaced", asked, (words,), "drop the macro")
+    words = "a function or macro of the database replaces one of them (md5, concat_ws, left, replace, count or sum)"
+    failure = Failure("functions_replaced", asked, (words,), "drop it, or give it another name")
     raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
 
 
