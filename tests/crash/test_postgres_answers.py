@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -115,6 +116,27 @@ def test_the_connection_drops_at_a_statement(
         straight(scenario, proxy)
         honest(scenario, call, ended, texts[number - 1])
         finishes(scenario, call)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_the_connection_drops_as_soon_as_it_is_made(through: Through, number: int) -> None:
+    scenario, proxy = through(lambda each: Fault.DROP_AFTER if each.number == number else Fault.NONE)
+    ended = ends(scenario, WHOLE)
+    assert isinstance(ended, Retryable) and ended.kind == "database_unavailable"
+    assert "was read or written" in ended.unchanged or "nothing was written" in ended.unchanged
+    straight(scenario, proxy)
+    assert rows_in(scenario) == Counter(scenario.model.rows)
+
+
+def test_a_server_that_takes_connections_and_says_nothing(shelf: Shelf, tmp_path: Path) -> None:
+    scenario = shelf.scenario("replace_slice", "whole").copied(tmp_path / "project")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        scenario.lead_to(f"postgresql://{ROLE}@127.0.0.1:{port}/{scenario.database}?connect_timeout=2")
+        began = time.monotonic()
+        ended = ends(scenario, WHOLE)
+        assert time.monotonic() - began < 8
+    assert isinstance(ended, Retryable) and ended.kind == "database_unavailable"
 
 
 # --- the commit -----------------------------------------------------------------------------------------------------

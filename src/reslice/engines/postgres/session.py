@@ -96,14 +96,23 @@ class PostgresSession(SqlSession):
         self._cursor = psycopg.RawCursor(connection)
         is_utf8 = connection.info.parameter_status("server_encoding") in ("UTF8", "SQL_ASCII")
         self.dialect: Dialect = PostgresDialect(is_utf8=is_utf8)
-        self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
+        try:
+            with self.translated(None, "a new connection"):
+                self._pin_all()
+                self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
+        except ResliceError:
+            connection.close()
+            raise
+
+    def _pin_all(self) -> None:
+        """Pin what does not depend on a contract, for as long as the connection is."""
         settings = {**SETTINGS, **KEEPALIVES, "idle_in_transaction_session_timeout": IDLE}
         # Functions by their full name: until the path is pinned, one of another schema may bear the short one.
         pinned = ", ".join(f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in settings.items())
         (schemas,) = self.execute("SELECT pg_catalog.current_schemas(false)")[0]
         path = column_list(name for name in schemas if name not in ("pg_catalog", "pg_temp"))
         self.execute(f"SELECT {pinned}, pg_catalog.set_config('search_path', $path, false)", {"path": path})
-        with suppress(psycopg.Error):  # where the server's platform cannot, an idle transaction is all that is noticed
+        with suppress(driver.InvalidParameterValue):  # the server's platform cannot: idle clients are all it notices
             self.execute(f"SELECT set_config('client_connection_check_interval', '{CLIENT_CHECK}', false)")
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:

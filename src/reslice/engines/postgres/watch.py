@@ -126,6 +126,7 @@ class Watch:
             return None
         try:
             pid, started, *place = self._who
+            connection.execute("SET search_path = pg_catalog")
             row = connection.execute(_AT_WORK, (pid, started)).fetchone()
             return None if row is None or list(row[:2]) != place else bool(row[2])
         except psycopg.Error:
