@@ -59,7 +59,8 @@ class Database(Protocol):
     """The schema of a table that is named without one."""
     place: ClassVar[str]
     """SQL that says where a row is; of a row that is written again, it says something else."""
-    has_untyped_null: ClassVar[bool]
+    untyped_null: ClassVar[tuple[str, str]]
+    """What a NULL without a type is taken for, and a type of column that it fits; empty where it stays without one."""
     updates_in_place: ClassVar[bool]
     """Whether an updated row stays where it is, by `place`."""
     longest_name: ClassVar[int]
@@ -141,8 +142,7 @@ class DuckDBDatabase:
     updates_in_place: ClassVar[bool] = True
     longest_name: ClassVar[int] = 200
     snapshot: ClassVar[str] = "BEGIN TRANSACTION"
-    has_untyped_null: ClassVar[bool] = not duckdb.__version__.startswith("1.")
-    """Whether a NULL without a type stays so in a temporary table; DuckDB 1.5 makes an INTEGER of it."""
+    untyped_null: ClassVar[tuple[str, str]] = ("INTEGER", "bigint") if duckdb.__version__.startswith("1.") else ("", "")
 
     def __init__(self, folder: Path, file: str = "warehouse.duckdb") -> None:
         self.folder = folder
@@ -234,7 +234,7 @@ class PostgresDatabase:
     name: ClassVar[str] = "postgresql"
     schema: ClassVar[str] = "public"
     place: ClassVar[str] = "(tableoid, ctid, xmin)::text"
-    has_untyped_null: ClassVar[bool] = False
+    untyped_null: ClassVar[tuple[str, str]] = ("text", "varchar")
     updates_in_place: ClassVar[bool] = False
     longest_name: ClassVar[int] = 63
     snapshot: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -259,7 +259,7 @@ class PostgresDatabase:
         return f'"{self.catalog}"."{self.schema}"."{table}"'
 
     def type_name(self, type_text: str) -> str:
-        return _TYPE_NAMES.get(type_text, type_text)
+        return _TYPE_NAMES.get(type_text, type_text.replace("decimal", "numeric"))
 
     def generated(self, expression: str) -> str:
         return f"GENERATED ALWAYS AS ({expression}) STORED"

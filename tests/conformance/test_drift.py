@@ -90,7 +90,7 @@ def test_t18_7_a_number_that_turns_into_text_in_the_source_table_is_refused(orde
 
     error = orders.refuses(f"{D1}..{D3}", "source_type")
 
-    assert f"amount_cents is {orders.database.type_name('varchar')}" in found(error)
+    assert any(f"amount_cents is {each} in the source" in found(error) for each in ("VARCHAR", "text"))
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,9 @@ def test_a_source_that_knows_nothing_yet_returns_null_of_any_type(empty_orders: 
     empty_orders.make_target(f"order_date date, channel varchar, order_count bigint, amount_cents {type_text}")
     empty_orders.declare(measures={"order_count": {"min": 1}, "amount_cents": {"nulls": "allow"}})
     empty_orders.source(CASTS.format("NULL"))
-    if type_text != "bigint" and not empty_orders.database.has_untyped_null:
-        assert "amount_cents is INTEGER in the source" in found(empty_orders.refuses(D1, "source_type"))
+    taken_for, fits = empty_orders.database.untyped_null
+    if taken_for and type_text != fits:
+        assert f"amount_cents is {taken_for} in the source" in found(empty_orders.refuses(D1, "source_type"))
         empty_orders.source(CASTS.format(f"CAST(NULL AS {type_text})"))
     after = [(*row[:3], None) for row in T0]
     empty_orders.publish(f"{D1}..{D3}", added=6, after=after)

@@ -139,7 +139,8 @@ def test_enum_and_uuid_keys_are_keys(engine: Database) -> None:
     engine.execute("CREATE TABLE keyed (day date, mood mood, id uuid, flag boolean, clock time, n bigint)")
     source = (
         f"SELECT DATE '{D2}' AS day, 'ok'::mood AS mood, k = 1 AS flag,"
-        " TIME '12:00:00' + k * INTERVAL '1 minute' AS clock, k AS n, CAST('00000000-0000-0000-0000-00000000000' || k AS uuid) AS id"
+        " TIME '12:00:00' + k * INTERVAL '1 minute' AS clock, k AS n,"
+        " CAST('00000000-0000-0000-0000-00000000000' || k AS uuid) AS id"
         " FROM generate_series(0, 1) AS t (k) WHERE :start <= :end"
     )
     declaration: dict[str, Any] = {

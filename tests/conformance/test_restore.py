@@ -253,15 +253,25 @@ def test_identity_generated_and_stamp_columns_come_back_as_they_were(orders: Ord
     assert orders.database.rows("SELECT row_id FROM daily_orders WHERE channel = 'next'") == [(taken,)]
 
 
+OF_EVERY_KIND = {
+    "ratio": "double precision",
+    "price": "decimal(18, 3)",
+    "mood": "mood",
+    "seen_at": "timestamptz",
+    "day_part": "time",
+    "code": "uuid",
+    "ok": "boolean",
+    "big": "decimal(38, 0)",
+}
+
+
 def test_values_of_every_kind_come_back_bit_by_bit(orders: Orders) -> None:
     orders.database.execute("CREATE TYPE mood AS ENUM ('low', 'high')")
     orders.make_target(
-        "order_date date, channel varchar, order_count bigint, amount_cents bigint, ratio double precision,"
-        " price decimal(18, 3), mood mood, seen_at timestamptz, day_part time, code uuid, ok boolean,"
-        " big decimal(38, 0)"
+        "order_date date, channel varchar, order_count bigint, amount_cents bigint,"
+        f" {', '.join(f'{name} {type_text}' for name, type_text in OF_EVERY_KIND.items())}"
     )
-    names = ("ratio", "price", "mood", "seen_at", "day_part", "code", "ok", "big")
-    measures = {name: {"nulls": "allow"} for name in names} | {"ratio": {"nulls": "allow", "scale": 2}}
+    measures = {name: {"nulls": "allow"} for name in OF_EVERY_KIND} | {"ratio": {"nulls": "allow", "scale": 2}}
     orders.declare(measures={"order_count": {}, "amount_cents": {}, **measures})
     orders.database.execute(
         f"INSERT INTO daily_orders VALUES ('{D2}', 'web', 1, 1200, 0.1 + 0.2, 10.005, 'high',"
@@ -273,7 +283,7 @@ def test_values_of_every_kind_come_back_bit_by_bit(orders: Orders) -> None:
     before = orders.database.rows(exact)
     orders.source(
         "SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents,"
-        + ", ".join(f" NULL AS {name}" for name in names)
+        + ", ".join(f" CAST(NULL AS {type_text}) AS {name}" for name, type_text in OF_EVERY_KIND.items())
         + " FROM orders_fact WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel"
     )
     run_id = published(orders, D2)

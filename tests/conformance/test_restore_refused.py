@@ -338,11 +338,11 @@ def test_rows_that_were_pruned_are_told_as_that(corrected: Orders) -> None:
     second = published(corrected, D2)
     corrected.database.execute("DELETE FROM reslice.prunings")
     corrected.database.execute(
-        "UPDATE reslice.runs SET requested_at = requested_at - INTERVAL 200 DAY,"
-        " finished_at = finished_at - INTERVAL 200 DAY WHERE id = 'r-0001'"
+        "UPDATE reslice.runs SET requested_at = requested_at - INTERVAL '200 days',"
+        " finished_at = finished_at - INTERVAL '200 days' WHERE id = 'r-0001'"
     )
     corrected.database.execute(
-        "UPDATE reslice.run_slices SET published_at = published_at - INTERVAL 200 DAY WHERE run_id = 'r-0001'"
+        "UPDATE reslice.run_slices SET published_at = published_at - INTERVAL '200 days' WHERE run_id = 'r-0001'"
     )
     assert any("pruned" in note for note in corrected.run(D1).notes)
     corrected.restore(second)

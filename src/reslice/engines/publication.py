@@ -19,7 +19,7 @@ from reslice.engines.sql import Names, quote
 from reslice.engines.touch import Touch
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Range, Scope, moment_from_column
-from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
+from reslice.values import Family, Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
 
 
 def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
@@ -110,18 +110,31 @@ class Publication:
         )
 
     def digest(self, dialect: Dialect, relation: str, scope: Scope) -> str:
-        """Return the SELECT of how many rows a relation has in `scope`, and the sum of the database's own hashes."""
-        return f"SELECT count(*), {self._own_sum(dialect)} FROM {relation} WHERE {self.within(dialect, scope)}"
+        """Return the SELECT of how many rows a relation has in `scope`, and the sum of the database's own hashes.
 
-    def _own_sum(self, dialect: Dialect) -> str:
+        Of the staged rows a float counts at its declared scale: merge leaves a row that is equal at it as it is.
+        """
+        sums = self._own_sum(dialect, at_scale=relation == self.names.staged)
+        return f"SELECT count(*), {sums} FROM {relation} WHERE {self.within(dialect, scope)}"
+
+    def _own_sum(self, dialect: Dialect, *, at_scale: bool = False) -> str:
         contract, target = self.staged.contract, self.staged.target
-        row = dialect.own_hash([dialect.plain(quote(name), target.column(name)) for name in columns_of(contract)])
-        return f"sum({row})"
+        scales = sql.scales(contract) if at_scale else {}
+        values = [
+            dialect.shown(quote(name), column, scales[name])
+            if column.family is Family.FLOAT and name in scales
+            else dialect.plain(quote(name), column)
+            for name in columns_of(contract)
+            for column in [target.column(name)]
+        ]
+        return f"sum({dialect.own_hash(values)})"
 
     def written_back(self, dialect: Dialect) -> str:
         """Return the SELECT that reads the written slices back, before the commit."""
         if dialect.reads_back_by_own_hash:
-            return self.digest(dialect, sql.relation(self.staged.target), self.written)
+            sums = self._own_sum(dialect, at_scale=True)
+            rows = f"{sql.relation(self.staged.target)} WHERE {self.within(dialect, self.written)}"
+            return f"SELECT count(*), {sums} FROM {rows}"
         return self.fingerprint(dialect, self.written)
 
     def pointing(self, dialect: Dialect) -> str:
