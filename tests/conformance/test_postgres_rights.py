@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -67,9 +68,12 @@ class Shop(Orders):
         with PostgresDatabaseAdmin(database) as admin:
             admin("REVOKE ALL ON SCHEMA public FROM PUBLIC")
         self.theirs = self.folder / "theirs.yml"
-        self.theirs.write_text(
-            self.file.read_text().replace(database.url, database.server.url(database.catalog, self.role))
-        )
+        self.take_contract()
+
+    def take_contract(self) -> None:
+        """Give the role the contract of the owner, as it is now."""
+        url = self.database.server.url(self.database.catalog, self.role)
+        self.theirs.write_text(self.file.read_text().replace(self.database.url, url))
 
     def __call__(self, *words: str, owner: bool = False) -> Answer:
         """Run a command as the role, or as the owner."""
@@ -309,3 +313,76 @@ def test_the_view_is_made_ahead_or_its_absence_refused(shop: Shop) -> None:
     assert shop("run", "daily_orders", D1, "--rewrite").code == 0
     view: list[Row] = shop.database.rows("SELECT count(*) FROM daily_orders_current")
     assert view == [(len(T0),)]
+
+
+def test_a_right_that_is_missing_in_mid_publish_rolls_everything_back(shop: Shop) -> None:
+    shop.database.execute("CREATE TABLE audit (at timestamptz)")
+    shop.database.execute(
+        "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN INSERT INTO audit VALUES (now()); RETURN NULL; END $$"
+    )
+    shop.database.execute("CREATE TRIGGER noted AFTER INSERT ON daily_orders EXECUTE FUNCTION noted()")
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.grant("run")
+    shop.correct(1, 1100)
+    before = shop.versions()
+    answer = shop("run", "daily_orders", D1)
+    assert (answer.code, answer.kind) == (3, "target_rights")
+    assert "permission denied for table audit" in answer.text and "everything was rolled back" in answer.text
+    assert shop.versions() == before
+    assert shop.ledger("r-0001")["state"] == "refused"
+    shop.database.execute(f"GRANT INSERT ON audit TO {shop.role}")
+    assert shop("run", "daily_orders", D1).code == 0
+    assert shop.rows() == changed((D1, "web", 2, 3600))
+
+
+def test_everything_that_the_files_of_a_contract_read_is_granted(shop: Shop) -> None:
+    """Tables and views that are named, in whatever schema; not what stands behind a view, and no table of a text."""
+    run = shop.database.execute
+    run('CREATE SCHEMA "raw data"')
+    run('CREATE TABLE "raw data"."Rates" (day date, rate bigint)')
+    run(f'INSERT INTO "raw data"."Rates" VALUES (\'{D1}\', 1)')
+    run("CREATE TABLE behind (day date)")
+    run("CREATE VIEW open_days AS SELECT * FROM behind")
+    run(f"INSERT INTO behind VALUES ('{D1}')")
+    run("CREATE TABLE ledger_of_money (day date, cents bigint)")
+    run(f"INSERT INTO ledger_of_money VALUES ('{D1}', 4300)")
+    run("CREATE TABLE changes (day date, at timestamptz)")
+    shop.source(
+        "WITH known AS (SELECT order_date, channel, amount_cents, 'FROM nobody' AS note FROM orders_fact)\n"
+        "SELECT order_date, channel, count(*) AS order_count, sum(amount_cents * rate) AS amount_cents FROM known\n"
+        'JOIN "raw data"."Rates" AS r ON r.day = order_date WHERE order_date BETWEEN :start AND :end\n'
+        "AND order_date IN (SELECT day FROM open_days) GROUP BY order_date, channel"
+    )
+    shop.source("SELECT day AS order_date, cents FROM ledger_of_money WHERE day BETWEEN :start AND :end", "money")
+    shop.source("SELECT day AS order_date FROM changes WHERE at >= :since", "changes")
+    shop.declare(controls={"source": "money.sql", "match": {"cents": "sum(amount_cents)"}}, affected="changes.sql")
+    shop.take_contract()
+    shop.database.execute(shop("init", "--ledger", "--sql", "--role", shop.role, owner=True).text)
+    read = {
+        name for word, name in shop.held() if word == "SELECT" and not name.startswith(("reslice.", "public.daily"))
+    }
+    assert read == {
+        "public.orders_fact", "raw data.Rates", "public.open_days", "public.ledger_of_money", "public.changes"
+    }  # fmt: skip
+    assert ("USAGE", "SCHEMA raw data") in shop.held()
+    shop.correct(1, 1100)
+    answer = shop("run", "daily_orders", D1)
+    assert answer.code == 0, answer.text
+    assert shop.rows() == changed((D1, "web", 2, 3600))
+
+
+def test_two_targets_share_a_ledger_and_each_has_its_own_rows_kept(shop: Shop) -> None:
+    shop.database.execute("CREATE TABLE weekly (LIKE daily_orders)")
+    contract = json.loads(shop.file.read_text())
+    contract["targets"]["weekly"] = contract["targets"]["daily_orders"] | {"table": "weekly"}
+    shop.file.write_text(json.dumps(contract))
+    shop.take_contract()
+    printed = shop("init", "--ledger", "--sql", "--role", shop.role, owner=True).text
+    assert printed.count("CREATE SCHEMA") == 1 and printed.count('CREATE TABLE "reslice"."runs"') == 1
+    shop.database.execute(printed)
+    assert len([name for name in shop.database.table_names("reslice") if name.startswith("kept_")]) == 2
+    for target in ("daily_orders", "weekly"):
+        assert shop("run", target, D1, "--allow", "total_change", "--reason", "the first run").code == 0
+    made = shop("init", "--ledger", owner=True)
+    assert made.code == 0 and "nothing was written: the ledger is there" in made.text

@@ -313,6 +313,11 @@ def _sorted(error: psycopg.Error, publication: Publication) -> Exception:
     text = "; ".join(lines_of(error, 2))
     if isinstance(error, driver.LockNotAvailable):
         return not_published(publication, "conflict", text)
+    if isinstance(error, driver.InsufficientPrivilege):  # of what a trigger does, or of a grant taken away meanwhile
+        contract = publication.staged.contract
+        failure = Failure("target_rights", "the slice replaced in one commit", (text,), "have its owner grant it")
+        about = f"{contract.name} for {publication.staged.scope.text}"
+        return Refused(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
     is_gone = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return not_published(publication, "database_unavailable" if is_gone else "publish_failed", text)
 
