@@ -14,8 +14,10 @@ from reslice.errors import Failure, Misused
 WAIT = timedelta(seconds=30)
 """How long a writer waits for its turn. A publish holds it for the time of its one transaction."""
 
-LOCKS = {"duckdb": "reslice.engines.duckdb.writers"}
+LOCKS = {"duckdb": "reslice.engines.duckdb.writers", "psycopg": "reslice.engines.postgres.writers"}
 """The module that knows how writers of an engine take turns, by the package of its driver."""
+
+KNOWN = "pass duckdb.connect(…) or psycopg.connect(…)"
 
 
 @contextmanager
@@ -31,17 +33,18 @@ def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: t
 
     `schema` is the contract's `ledger: {schema: …}`; `wait` is a timedelta, or text such as `10m`. A fence, and a
     ledger, that are missing are made first, in a transaction of their own. One table per block; a thread needs a
-    connection, or `connection.cursor()`, of its own.
+    connection of its own, which `connection.cursor()` is on DuckDB, and not on PostgreSQL.
 
     Raises Misused[usage] when the connection has a transaction open already, or the block ended the one it was given;
     Refused[target_missing, target_not_table, target_rights, ledger_foreign]; Retryable[database_busy] when the turn did
     not come within `wait`, and Retryable[write_aborted] when the commit did not go through: nothing was written then.
     OutcomeUnknown when the database failed around the commit.
     """
-    package = type(connection).__module__.split(".")[0].lstrip("_")
-    if package not in LOCKS:
+    packages = [each.__module__.split(".")[0].lstrip("_") for each in type(connection).__mro__]
+    package = next((each for each in packages if each in LOCKS), None)
+    if package is None:
         found = f"{type(connection).__module__}.{type(connection).__name__} is no connection that reslice knows"
-        failure = Failure("connection", "an open DuckDB connection", (found,), "pass duckdb.connect(…)")
+        failure = Failure("connection", "an open connection of DuckDB or psycopg 3", (found,), KNOWN)
         raise Misused(table, [failure], unchanged="nothing was read or written")
     longest = WAIT if wait is WAIT else given.wait(wait)
     with importlib.import_module(LOCKS[package]).hold(connection, table, schema=schema, wait=longest):

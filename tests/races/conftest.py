@@ -1,8 +1,9 @@
-"""A project whose days are to be published again, on one connection that several threads share."""
+"""A project whose days are to be published again: a DuckDB connection that threads share, or a PostgreSQL server."""
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -14,8 +15,10 @@ import pytest
 
 import reslice
 from tests import orders_project as project
+from tests import postgres
 from tests.model import Call, Model
 from tests.model_rows import Order
+from tests.races.shop_postgres import Shop, opened
 
 D1, D2, D3 = (date(2024, 3, day) for day in (1, 2, 3))
 
@@ -41,6 +44,19 @@ class Shared:
 
     def correct(self, order_id: int, order: Order) -> None:
         project.load(self.connection, self.model, {order_id: order})
+
+
+@pytest.fixture(scope="module")
+def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Open the shop on a PostgreSQL server of its own; a test says on which version, or runs on the newest."""
+    version = getattr(request, "param", 18)
+    try:
+        with opened(version, tmp_path_factory.mktemp("races")) as found:
+            yield found
+    except postgres.NotRunnable as reason:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no PostgreSQL {version} here: {reason}")
 
 
 @pytest.fixture
