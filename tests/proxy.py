@@ -120,7 +120,7 @@ class Proxy:
             server.connect(str(folder / f".s.PGSQL.{port}"))
             if self._begin(client, server):
                 _Pair(self, client, server, number).run()
-        except OSError:
+        except (OSError, ValueError):  # an end that was closed meanwhile is no file any more
             pass
         finally:
             _end(client)

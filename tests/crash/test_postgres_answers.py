@@ -238,6 +238,19 @@ def test_a_slow_commit_is_waited_for(through: Through) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
+def test_a_slow_commit_is_waited_for_although_nobody_else_is_let_in(through: Through) -> None:
+    """The server says that it is there, and full: that is no reason to break off what it works on."""
+    scenario, proxy = through(lambda _: Fault.NONE, timeouts="{wait: 1s, lock: 1s}")
+    slow_commits(scenario, 6)
+    with scenario.reader() as reader:
+        reader.execute(f"ALTER DATABASE {scenario.database} CONNECTION LIMIT 1")
+    wait_until_alone(scenario)
+    run = scenario.run(WHOLE)
+    assert run.outcome is Outcome.PUBLISHED and LOST not in run.warnings
+    straight(scenario, proxy)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", [Fault.MUTE, Fault.SWALLOW])
 def test_a_statement_that_is_never_answered(through: Through, fault: Fault) -> None:
     def decide(statement: Statement) -> Fault:

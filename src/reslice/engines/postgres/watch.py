@@ -19,7 +19,8 @@ from typing import Any
 
 import psycopg
 
-from reslice.errors import ResliceError
+from reslice.engines.postgres.connection_errors import TEMPORARY
+from reslice.errors import Misused, ResliceError
 
 TICK_SECONDS = 0.5
 FIRST_LOOK_SECONDS = 20.0
@@ -28,7 +29,9 @@ LOOKS_APART_SECONDS = 60.0
 SECOND_LOOK_SECONDS = 3.0
 """The server has to say twice that it is not at work, so far apart: its answer may just be on the way."""
 UNREACHABLE_SECONDS = 60.0
-"""How long a commit is waited for when the server cannot be asked."""
+"""How long a commit is waited for when the server cannot be reached."""
+UNASKED_SECONDS = 1800.0
+"""How long, when the server is there and lets nobody in who could ask."""
 STOP_SECONDS = 15.0
 """How long a statement has to end after it was asked to stop."""
 
@@ -67,6 +70,7 @@ class Watch:
         self._who = who
         self._look = look
         self._question: _Question | None = None
+        self._is_there = False
         self._stop_by: float | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -109,7 +113,8 @@ class Watch:
         if is_at_work is None:
             question.idle_since = None
             question.next_look = now + SECOND_LOOK_SECONDS
-            if question.is_ending and now - question.asked >= UNREACHABLE_SECONDS:
+            limit = UNASKED_SECONDS if self._is_there else UNREACHABLE_SECONDS
+            if question.is_ending and now - question.asked >= limit:
                 self._cut(question, f"no answer in {now - question.asked:.0f} seconds, and the server cannot be asked")
         elif is_at_work:
             question.idle_since = None
@@ -122,7 +127,9 @@ class Watch:
         """Whether the server process is busy; None where that cannot be said."""
         try:
             connection = self._look()
-        except (psycopg.Error, ResliceError):
+        except (psycopg.Error, ResliceError) as error:
+            found = error.failures[0].found if isinstance(error, ResliceError) else (str(error),)
+            self._is_there = isinstance(error, Misused) or any(word in line for line in found for word in TEMPORARY)
             return None
         try:
             pid, started, *place = self._who
