@@ -128,12 +128,17 @@ class DuckDBDialect:
         return f"coalesce({start}, {expression})"
 
     def _instant_start(self, expression: str, slice_column: SliceColumn) -> str:
-        """Return the start of the unit in local time. An hour is cut off the instant: its wall time may occur twice."""
+        """Return the start of the unit in local time. An hour is cut off the instant: its wall time may occur twice.
+
+        It is cut twice: where the clock was set by a part of an hour since, the first cut leads into the hour before.
+        """
         zone = text_literal(slice_column.timezone)
-        wall = f"timezone({zone}, {expression})"
         if slice_column.unit is Unit.HOUR:
-            return f"({expression} - ({wall} - date_trunc('hour', {wall})))"
-        return f"timezone({zone}, date_trunc('{slice_column.unit.value}', {wall}))"
+            for _ in range(1 if slice_column.timezone == "UTC" else 2):
+                wall = f"timezone({zone}, {expression})"
+                expression = f"({expression} - ({wall} - date_trunc('hour', {wall})))"
+            return expression
+        return f"timezone({zone}, date_trunc('{slice_column.unit.value}', timezone({zone}, {expression})))"
 
     def _integer_date(self, expression: str) -> str:
         digits = f"lpad(CAST({expression} AS VARCHAR), 8, '0')"

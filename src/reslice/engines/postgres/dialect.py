@@ -180,13 +180,18 @@ class PostgresDialect:
         return f"date_trunc('{unit}', CAST({expression} AS timestamp))"
 
     def _instant_start(self, expression: str, slice_column: SliceColumn) -> str:
-        """Return the start of the unit in local time. An hour is cut off the instant: its wall time may occur twice."""
+        """Return the start of the unit in local time. An hour is cut off the instant: its wall time may occur twice.
+
+        It is cut twice: where the clock was set by a part of an hour since, the first cut leads into the hour before.
+        """
         zone = text_literal(slice_column.timezone)
-        wall = f"timezone({zone}, {expression})"
-        if slice_column.unit is Unit.HOUR:
-            past = f"({expression} - ({wall} - date_trunc('hour', {wall})))"
-            return f"(CASE WHEN isfinite({expression}) THEN {past} ELSE {expression} END)"
-        return f"timezone({zone}, date_trunc('{slice_column.unit.value}', {wall}))"
+        if slice_column.unit is not Unit.HOUR:
+            return f"timezone({zone}, date_trunc('{slice_column.unit.value}', timezone({zone}, {expression})))"
+        start = expression
+        for _ in range(1 if slice_column.timezone == "UTC" else 2):
+            wall = f"timezone({zone}, {start})"
+            start = f"({start} - ({wall} - date_trunc('hour', {wall})))"
+        return f"(CASE WHEN isfinite({expression}) THEN {start} ELSE {expression} END)"
 
     def _integer_date(self, expression: str) -> str:
         """Return a whole number yyyymmdd as a date; NULL where it is none."""
