@@ -110,7 +110,13 @@ class Target:
     remarks: tuple[str, ...] = ()
     """What a person should know of before rows are replaced, such as triggers that fire for them."""
     readers: tuple[str, ...] = ()
-    """Materialised views that read the table, and stay as they were."""
+    """Materialised views that read the table, and stay as they were; written as a statement needs it."""
+    fixed: frozenset[str] = frozenset()
+    """Columns that have their value from the database, and of which an UPDATE may not give another."""
+    number: int | None = None
+    """By which the database knows the table, whatever it is called."""
+    name_bytes_max: int | None = None
+    """How long a name may be in this database; longer ones are cut."""
     is_only_read: bool = False
     """Whether who connects may write nothing of the table at all: such a user may look, and is told so."""
 

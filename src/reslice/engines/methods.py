@@ -221,7 +221,7 @@ def _update(publication: Publication, dialect: Dialect) -> Write:
     """
     staged, names = publication.staged, publication.names
     same = {*_keys(publication), *(column.name for column in staged.target.columns if column.fill is Fill.IDENTITY)}
-    left = {staged.contract.slice.column, *(staged.target.keyed & same)}
+    left = {staged.contract.slice.column, *(staged.target.keyed & same), *staged.target.fixed}
     values = {name: value for name, value in sql.written_values(staged, "s").items() if name not in left}
     assignments = ", ".join(f"{quote(name)} = {value}" for name, value in values.items())
     statement = (

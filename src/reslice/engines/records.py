@@ -111,7 +111,7 @@ class Records(ABC):
             abandoned = ledger.abandon(self._session, where, sorted(alive))
             run_id = ledger.open_request(self._session, where, request, target, about)
             kept = ledger.kept_table(where, target)
-            if not any(f"{where}.{quote(table)}" == kept for table, _ in present):
+            if target.kind == "table" and not any(f"{where}.{quote(table)}" == kept for table, _ in present):
                 self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
             pointers = f"{versions.current_pointers(where, target)} AND version <> '' LIMIT 1"
             target = replace(target, has_pointers=bool(self._session.execute(pointers)))

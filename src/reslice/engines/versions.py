@@ -33,8 +33,15 @@ def table_key(target: Target) -> str:
 
 
 def view_name(target: Target) -> str:
-    """Return the name of the view of the current versions; it stands beside the table."""
-    return f"{target.table}{VIEW_SUFFIX}"
+    """Return the name of the view of the current versions; it stands beside the table.
+
+    Where it would be cut it ends in a digest of the table's name: two long names may differ in their last letter.
+    """
+    name, most = f"{target.table}{VIEW_SUFFIX}", target.name_bytes_max
+    if most is None or len(name.encode()) <= most:
+        return name
+    suffix = f"_{hashlib.md5(target.table.encode()).hexdigest()[:8]}{VIEW_SUFFIX}"
+    return target.table.encode()[: most - len(suffix)].decode(errors="ignore") + suffix
 
 
 def stamp_column(contract: Contract) -> str:

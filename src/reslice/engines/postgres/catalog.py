@@ -50,10 +50,11 @@ def columns_of(session: Session, table: str) -> tuple[Column, ...]:
 
 
 def shape_of(session: Session, table: str) -> str:
-    """Return what changes with the columns of a table, cheaply: their numbers, names and types, in no readable form."""
+    """Return what changes with a table or its columns, cheaply: its number, theirs, names and types; not readable."""
     rows = session.execute(
-        "SELECT string_agg(concat_ws(' ', attnum, attname, atttypid, atttypmod, attisdropped), ',' ORDER BY attnum)"
-        " FROM pg_catalog.pg_attribute WHERE attrelid = CAST($name AS regclass)",
+        "SELECT attrelid || ' ' ||"
+        " string_agg(concat_ws(' ', attnum, attname, atttypid, atttypmod, attisdropped), ',' ORDER BY attnum)"
+        " FROM pg_catalog.pg_attribute WHERE attrelid = CAST($name AS regclass) GROUP BY attrelid",
         {"name": table},
     )
     return str(rows[0][0])

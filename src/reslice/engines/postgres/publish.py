@@ -41,6 +41,7 @@ from reslice.values import Published
 if TYPE_CHECKING:
     from reslice.engines.postgres.engine import Postgres
 
+IS_THE_SAME = "the table is what it was compared with"
 ATTEMPTS = 5
 """How often a publish that a deadlock or a serialization failure has rolled back is tried in all."""
 RECONNECT_SECONDS = 30.0
@@ -152,6 +153,9 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
     if publication.compared != written:
         compared = _numbers(engine.execute(publication.digest(engine.dialect, names.base, publication.compared))[0])
     shape = shape_of(engine, sql.target_name(target))
+    if not shape.startswith(f"{target.number} "):
+        found = f"{target.beside} is another table, or a view, and not the one that was looked at"
+        raise refused(publication, "base_moved", IS_THE_SAME, found)
     if _columns_now(engine, publication) != [(each.name, each.type) for each in target.columns]:
         raise _changed_columns(engine, publication)
     number = str(engine.execute("SELECT CAST(pg_current_xact_id() AS text)")[0][0])
@@ -198,7 +202,7 @@ def _changed_columns(engine: Postgres, publication: Publication) -> Refused:
     """Return the refusal of a publish whose table is another one, or has other columns, than was looked at."""
     now = ", ".join(name for name, _ in _columns_now(engine, publication))
     found = f"its columns are no longer those that were looked at: they are {now}"
-    return refused(publication, "base_moved", "the table is what it was compared with", found)
+    return refused(publication, "base_moved", IS_THE_SAME, found)
 
 
 def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _Digests) -> None:
@@ -216,12 +220,21 @@ def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _
         try:
             found = engine.execute(write.statement, {name: values[name] for name in write.takes})
             if write.step is Step.TAKE and _numbers(found[0]) != digests.replaced:
+                if _is_anything_left(engine, publication):  # a trigger has kept it
+                    raise not_as_staged(engine, publication)
                 raise base_moved(engine, publication, int(found[0][0]))
-        except driver.ForeignKeyViolation as error:
+        except (driver.ForeignKeyViolation, driver.RestrictViolation) as error:
             if error.diag.table_name == publication.staged.target.table:  # it is our row that points at nothing
                 raise
             row = (error.diag.message_detail or "").partition("Key (")[2].partition(") is still")[0]
             raise referenced(publication, row) from error
+
+
+def _is_anything_left(engine: Postgres, publication: Publication) -> bool:
+    """Whether the table still holds rows of slices whose rows were deleted."""
+    condition = publication.within(engine.dialect, publication.written)
+    target = sql.target_name(publication.staged.target)
+    return bool(engine.execute(f"SELECT EXISTS (SELECT 1 FROM {target} WHERE {condition})")[0][0])
 
 
 def _commit(engine: Postgres, publication: Publication, entry: Entry, number: str) -> tuple[str, ...]:

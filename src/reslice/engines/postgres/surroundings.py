@@ -10,6 +10,7 @@ from typing import Any
 
 from reslice.contract import Contract
 from reslice.engines import sql
+from reslice.engines.names import name_parts
 from reslice.engines.session import Session
 from reslice.engines.sql import quote
 from reslice.findings import Finding, Health, some
@@ -54,7 +55,7 @@ def table(session: Session, contract: Contract, target: Target) -> Iterator[Find
     yield from _invalid_indexes(session, contract, target)
     yield _crash(session, contract, target)
     yield _triggers(session, contract, target)
-    yield _materialised(session, contract, target)
+    yield _materialised(contract, target)
     yield _timeouts(session, contract)
 
 
@@ -172,20 +173,14 @@ def _triggers(session: Session, contract: Contract, target: Target) -> Finding:
     return Finding(contract.name, "triggers", Health.ADVICE, found, after)
 
 
-def _materialised(session: Session, contract: Contract, target: Target) -> Finding:
+def _materialised(contract: Contract, target: Target) -> Finding:
     """Name the materialised views that keep what they have read until somebody refreshes them."""
     if not target.readers:
         return Finding(contract.name, "materialised_views", Health.OK, "none reads the table")
-    names = [name.removeprefix("public.") for name in target.readers]
-    rows = session.execute(
-        "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_catalog.pg_class AS c"
-        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
-        " WHERE c.relkind = 'm' AND n.nspname || '.' || c.relname = $name",
-        {"name": target.readers[0]},
-    )
+    names = [".".join(name_parts(name)).removeprefix("public.") for name in target.readers]
     hold = "holds" if len(names) == 1 else "hold"
     found = f"{some(names)} {hold} what was read last: a run does not refresh it"
-    after = f"REFRESH MATERIALIZED VIEW {rows[0][0]}" if rows else "refresh it after each run"
+    after = f"REFRESH MATERIALIZED VIEW {target.readers[0]}"
     return Finding(contract.name, "materialised_views", Health.ADVICE, found, after)
 
 

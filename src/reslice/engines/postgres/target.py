@@ -18,6 +18,9 @@ from reslice.values import Column, Fill, Hindrance, Target
 Found = tuple[int, str, str, str, str]
 """What a name means: oid, database, schema, name, and what kind of thing it is."""
 
+NAME_BYTES = 63
+"""How long a name may be; a server could be built with another limit, and none is."""
+
 KINDS = {
     "r": "table",
     "p": "table",
@@ -73,7 +76,7 @@ def described(session: Session, found: Found) -> Target:
     oid, catalog, schema, table, relkind = found
     of = {"oid": oid}
     kind = KINDS.get(relkind, "thing")
-    columns, not_null = _columns(session, of)
+    columns, not_null, fixed = _columns(session, of)
     if kind != "table":
         return Target(catalog, schema, table, kind, columns, rights_missing=())
     facts = session.execute(_FACTS, of)[0]
@@ -94,25 +97,31 @@ def described(session: Session, found: Found) -> Target:
         remarks=tuple(_remarks(session, of)),
         readers=tuple(row[0] for row in session.execute(_READERS, of)),
         is_only_read=not any(facts[5:8]),
+        fixed=fixed,
+        number=oid,
+        name_bytes_max=NAME_BYTES,
     )
 
 
-def _columns(session: Session, of: dict[str, Any]) -> tuple[tuple[Column, ...], frozenset[str]]:
+def _columns(session: Session, of: dict[str, Any]) -> tuple[tuple[Column, ...], frozenset[str], frozenset[str]]:
+    """Return the columns, those that must have a value, and those that no UPDATE may give one."""
     rows = session.execute(
         f"SELECT a.attname, {TYPE}, {BASE_TYPE}, {KIND}, a.attgenerated <> '', a.attidentity <> '',"
-        " coalesce(pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false), a.attnotnull"
+        " coalesce(pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false), a.attnotnull, a.attidentity = 'a'"
         f" FROM pg_catalog.pg_attribute AS a{TYPES}"
         " LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum"
         " WHERE a.attrelid = CAST($oid AS oid) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         of,
     )
-    columns, not_null = [], set()
-    for name, type_text, base, kind, is_generated, is_identity, is_serial, is_required in rows:
+    columns, not_null, fixed = [], set(), set()
+    for name, type_text, base, kind, is_generated, is_identity, is_serial, is_required, is_fixed in rows:
         fill = Fill.GENERATED if is_generated else Fill.IDENTITY if is_identity or is_serial else Fill.PLAIN
         columns.append(column_of(name, type_text, base, kind, fill))
         if is_required:
             not_null.add(name)
-    return tuple(columns), frozenset(not_null)
+        if is_fixed:
+            fixed.add(name)
+    return tuple(columns), frozenset(not_null), frozenset(fixed)
 
 
 _FACTS = """
@@ -133,7 +142,9 @@ SELECT n.nspname || '.' || c.relname, r.confdeltype
 FROM pg_catalog.pg_constraint AS r
 JOIN pg_catalog.pg_class AS c ON c.oid = r.conrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE r.contype = 'f' AND r.confrelid = CAST($oid AS oid) AND r.conparentid = 0
+WHERE r.contype = 'f' AND r.confrelid = CAST($oid AS oid) AND NOT EXISTS (
+    SELECT 1 FROM pg_catalog.pg_constraint AS whole WHERE whole.oid = r.conparentid AND whole.confrelid = r.confrelid
+)
 ORDER BY 1
 """
 
@@ -147,7 +158,7 @@ WITH RECURSIVE reading AS (
         ON d.refobjid = reading.oid AND d.refclassid = 'pg_class'::regclass AND d.classid = 'pg_rewrite'::regclass
     JOIN pg_catalog.pg_rewrite AS w ON w.oid = d.objid
 )
-SELECT n.nspname || '.' || c.relname
+SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
 FROM reading
 JOIN pg_catalog.pg_class AS c ON c.oid = reading.oid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
