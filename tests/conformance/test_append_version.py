@@ -126,7 +126,7 @@ def test_a_first_load_of_days_that_nobody_filled(empty_orders: Orders) -> None:
 NEW_YORK = "America/New_York"
 CUTS = {
     "date by day": ("DATE", "day", "UTC", "CAST('{}' AS DATE)", "2024-03-01..2024-03-03"),
-    "date by month": ("DATE", "month", "UTC", "date_trunc('month', CAST('{}' AS DATE))", "2024-03"),
+    "date by month": ("DATE", "month", "UTC", "CAST(date_trunc('month', CAST('{}' AS DATE)) AS DATE)", "2024-03"),
     "timestamp by week": ("TIMESTAMP", "week", "UTC", "date_trunc('week', TIMESTAMP '{}')", "2024-W09..2024-W10"),
     "instant by day": (
         "TIMESTAMP WITH TIME ZONE",
