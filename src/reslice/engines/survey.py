@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 from reslice.contract import Contract, SliceColumn, Unit
@@ -23,6 +23,7 @@ from reslice.ranges import Scope
 from reslice.values import Column, Family, Target
 
 SAMPLE_ROWS = 1_000_000
+"""Of a table of more rows than these a sample is looked at, as large as they are or a part of it."""
 SCALES = (0, 1, 2, 3, 4, 6)
 """Digits behind the point that a float is tried with."""
 
@@ -37,25 +38,33 @@ _INTEGER_DAYS = (Decimal(19000101), Decimal(22001231))
 class Look:
     """Where a table is looked at: NULLs and bounds in `counted`, an SQL relation; `rows` is None where all are counted.
 
-    `indexed` are columns whose smallest and largest value the table itself has at hand. What `is_limited` is the whole
-    where it is less than `SAMPLE_ROWS`.
+    `indexed` are columns whose smallest and largest value the table itself has at hand. Where at most
+    `limit` rows are read, fewer are all there are.
     """
 
     counted: str
     rows: int | None = None
     indexed: frozenset[str] = frozenset()
-    is_limited: bool = False
+    limit: int = 0
 
     def rows_of(self, counted: int) -> int | None:
         """Return how many rows there are, by estimate; None when `counted` is all of them."""
-        return None if self.is_limited and counted < SAMPLE_ROWS else self.rows
+        return None if counted < self.limit else self.rows
 
 
 class SqlSurvey(ABC):
     """Describes and profiles tables of one session's database."""
 
+    part: ClassVar[int] = 1
+    """How many times smaller a sample is than what it is taken from at least, so that it takes a few seconds."""
+
     def __init__(self, session: SqlSession) -> None:
         self._session = session
+
+    @property
+    def sample_rows(self) -> int:
+        """How many rows a sample has, about."""
+        return SAMPLE_ROWS // self.part
 
     @abstractmethod
     def find(self, name: str) -> Target | None:
@@ -71,7 +80,7 @@ class SqlSurvey(ABC):
 
     @abstractmethod
     def _sample(self, target: Target, rows: int) -> str:
-        """Return blocks of a table of so many rows, with about `SAMPLE_ROWS` of them."""
+        """Return blocks of a table of so many rows, with about `sample_rows` of them."""
 
     @abstractmethod
     def _distinct(self, column: Column) -> str:
@@ -99,8 +108,8 @@ class SqlSurvey(ABC):
             counted = int(whole[0])
             estimate = look.rows_of(counted)
             rows = counted if estimate is None else max(estimate, counted)
-            is_all = look.rows is not None or counted <= SAMPLE_ROWS or target.kind != "table"
-            sample, seen = (look.counted, counted) if is_all else (self._sample(target, counted), SAMPLE_ROWS)
+            is_all = look.rows is not None or counted <= self.sample_rows or target.kind != "table"
+            sample, seen = (look.counted, counted) if is_all else (self._sample(target, counted), self.sample_rows)
             sampled = self._sampled(target, sample)
             columns = {}
             for index, column in enumerate(target.columns):
@@ -223,7 +232,8 @@ class SqlSurvey(ABC):
         )
         counted = sum(count for _, count in rows)
         estimate = look.rows_of(counted)
-        enough = SAMPLE_ROWS if estimate is None else counted * min(1.0, SAMPLE_ROWS / max(estimate, 1))
+        wanted = self.sample_rows
+        enough = wanted if estimate is None else counted * min(1.0, wanted / max(estimate, 1))
         seen, first = 0, None
         for text, count in rows:
             seen, first = seen + count, text

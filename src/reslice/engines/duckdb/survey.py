@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reslice.engines import query as query_text
-from reslice.engines import sql, survey
+from reslice.engines import sql
 from reslice.engines.duckdb.dialect import family_of
 from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import described, resolve
@@ -51,7 +51,7 @@ class DuckDBSurvey(SqlSurvey):
         return Look(sql.target_name(target))
 
     def _sample(self, target: Target, rows: int) -> str:
-        percent = max(survey.SAMPLE_ROWS / rows * 100, 0.01)
+        percent = max(self.sample_rows / rows * 100, 0.01)
         return f"{sql.target_name(target)} TABLESAMPLE system({percent:.4f} PERCENT) REPEATABLE (1)"
 
     def _distinct(self, column: Column) -> str:

@@ -6,7 +6,7 @@ How many rows a table has is what the planner thinks, from the size of its files
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from reslice.engines import query as query_text
 from reslice.engines import sql, survey
@@ -50,6 +50,8 @@ WHERE i.indrelid = CAST($name AS regclass) AND m.amname = 'btree' AND i.indisval
 class PostgresSurvey(SqlSurvey):
     """Describes and profiles tables of one session's database."""
 
+    part: ClassVar[int] = 5
+
     def __init__(self, session: PostgresSession) -> None:
         super().__init__(session)
 
@@ -78,7 +80,7 @@ class PostgresSurvey(SqlSurvey):
         if rows <= survey.SAMPLE_ROWS and target.kind == "table":
             return Look(name)
         if target.kind not in ("table", "materialised view"):  # what a view holds is not known before it is computed
-            return Look(f"(SELECT * FROM {name} LIMIT {survey.SAMPLE_ROWS}) AS seen", rows, is_limited=True)
+            return Look(f"(SELECT * FROM {name} LIMIT {self.sample_rows}) AS seen", rows, limit=self.sample_rows)
         indexed = self._session.execute(_INDEXED, {"name": name})
         return Look(self._sample(target, rows), rows, frozenset(row[0] for row in indexed))
 
@@ -89,7 +91,7 @@ class PostgresSurvey(SqlSurvey):
         return int(plans[0]["Plan"]["Plan Rows"])
 
     def _sample(self, target: Target, rows: int) -> str:
-        percent = min(max(survey.SAMPLE_ROWS / max(rows, 1) * 100, 0.0001), 100)
+        percent = min(max(self.sample_rows / max(rows, 1) * 100, 0.0001), 100)
         return f"{sql.target_name(target)} TABLESAMPLE system ({percent:.4f}) REPEATABLE (1)"
 
     def _distinct(self, column: Column) -> str:
