@@ -242,7 +242,8 @@ def abandon(session: Session, where: str, alive: Sequence[str]) -> tuple[str, ..
     said = []
     for run_id, range_text in rows:
         published = count_published(session, where, run_id)
-        left = "nothing of it was published" if not published else f"{published} slices of it are published, each whole"
+        few = {0: "nothing of it was published", 1: "1 slice of it is published, whole"}
+        left = few.get(published, f"{published} slices of it are published, each whole")
         found = f"its process is gone; {left}"
         error = {"kind": "abandoned", "asked": range_text, "found": [found], "unchanged": "", "next": ""}
         session.execute(
