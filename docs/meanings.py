@@ -208,8 +208,8 @@ KINDS_NEXT: dict[str, str] = {
     ),
     "publish_failed": "Read the message: a CHECK, a full disk. Then the same command again.",
     "write_aborted": (
-        "Write again, under the lock. If an error inside the block was caught there, let it pass: on DuckDB it has "
-        "ended the transaction."
+        "Write again, under the lock. If an error inside the block was caught there, let it pass: it has ended the "
+        "transaction."
     ),
     "outcome_unknown": (
         "`reslice show RUN`. When the database answers, the ledger says what happened: published, or not."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -10,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 import pytest
 
 from docs import build, console
+from tests import postgres
+from tests.conformance.databases import PostgresDatabase, opened
 
 PAGE = (build.ROOT / "docs" / "writers.md").read_text(encoding="utf-8")
 STORY = re.compile(r"<!-- story: ([a-z ]+) -->\n```python\n(.*?)```\n(?:[^`]*?```text\n(.*?)```)?", re.DOTALL)
@@ -80,12 +84,82 @@ def test_a_row_of_a_closed_day_is_put_right_by_hand(shop: Path) -> None:
     ]
 
 
+LOCK = PAGE.partition("## With the lock\n")[2].partition("\n## ")[0]
+ON_DUCKDB, ON_POSTGRES = re.findall(r"^```python\n(.*?)```$", LOCK, re.DOTALL | re.MULTILINE)
+
+
 def test_the_lock_by_itself_is_used_as_the_page_shows(shop: Path) -> None:
-    (code,) = re.findall(r"## With the lock\n\n```python\n(.*?)```", PAGE, re.DOTALL)
     before = rows(shop)
     names: dict[str, Any] = {}
-    exec(compile(code, "writers.md", "exec"), names)
+    exec(compile(ON_DUCKDB, "writers.md", "exec"), names)
     names["connection"].close()
     assert rows(shop) == before
     with duckdb.connect(str(shop / "retail.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT generation FROM reslice.fences").fetchall() == [(2,)]
+
+
+# --- on PostgreSQL --------------------------------------------------------------------------------------------------
+
+CONTRACT = """\
+version: 1
+connection: postgresql://
+targets:
+  daily_orders:
+    table: daily_orders
+    source: daily_orders.sql
+    grain: [order_date, channel]
+    slice: {column: order_date, unit: day}
+    measures: {order_count: {min: 1}, amount_cents: {min: 0}}
+    guards: {total_change: allow}
+"""
+SOURCE = """\
+SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents
+FROM orders_fact WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel
+"""
+TABLES = (
+    "CREATE TABLE orders_fact (order_date date, channel text, amount_cents bigint)",
+    "CREATE TABLE daily_orders (order_date date, channel text, order_count bigint, amount_cents bigint)",
+    "INSERT INTO orders_fact VALUES"
+    " ('2026-01-01', 'web', 4500), ('2026-01-02', 'web', 1200), ('2026-01-02', 'web', 700)",
+    "INSERT INTO daily_orders VALUES"
+    " ('2026-01-01', 'fax', 1, 100), ('2026-01-02', 'web', 1, 1200), ('2026-01-05', 'web', 0, 0)",
+)
+"""On the first day the fax goes and the web comes, on the second an order has come late; the fifth is today."""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresDatabase]:
+    """A database that PGHOST, PGDATABASE and PGUSER name, and a contract in the folder that is the current one."""
+    try:
+        made = opened("postgresql18", tmp_path)
+    except postgres.NotRunnable as reason:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no PostgreSQL here: {reason}")
+    assert isinstance(made, PostgresDatabase)
+    for statement in TABLES:
+        made.execute(statement)
+    (tmp_path / "reslice.yml").write_text(CONTRACT, encoding="utf-8")
+    (tmp_path / "daily_orders.sql").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("HOST", str(made.server.folder)), ("DATABASE", made.catalog), ("USER", postgres.ROLE)):
+        monkeypatch.setenv(f"PG{name}", value)
+    yield made
+    made.close()
+
+
+def test_the_lock_is_used_on_postgresql_as_the_page_shows(server: PostgresDatabase) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(ON_POSTGRES, "writers.md", "exec"), names)
+    assert isinstance(names["connection"], psycopg.Connection)
+    names["connection"].close()
+    assert server.rows("SELECT generation FROM reslice.fences") == [(1,)]
+
+
+def test_a_counter_in_another_program_and_a_tool_under_the_lock(server: PostgresDatabase) -> None:
+    happens("counter")
+    assert server.rows("SELECT * FROM daily_orders ORDER BY 1, 2") == [
+        ("2026-01-01", "web", 1, 4500),
+        ("2026-01-02", "web", 2, 1400),
+        ("2026-01-05", "web", 50, 0),
+    ]

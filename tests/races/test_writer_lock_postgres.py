@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -22,6 +23,7 @@ from tests.proxy import Fault, Proxy, Statement
 from tests.races.histories import D1, OUTSIDE
 from tests.races.shop_postgres import DATABASE, Shop
 from tests.races.test_publish_postgres import Beside, before, before_commit_of_publish, prepared, run, waits
+from tests.unit.postgres_servers import Server, pgbouncer, pgbouncer_program
 
 LEVELS = [None, *psycopg.IsolationLevel]
 INSERT = f"INSERT INTO daily_orders (order_date, channel, order_count) VALUES ('{OUTSIDE}', 'mine', 1)"
@@ -408,6 +410,39 @@ def test_no_addition_of_many_writers_beside_runs_is_lost(made: Shop, level: psyc
     assert everybody[-1].result == ["published"] * 3
     assert made.rows("SELECT order_count FROM daily_orders WHERE channel = 'mine'") == [(4 * 8,)]
     assert generation(made) == 4 * 8 + 3
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_writers_through_a_pool_of_transactions_take_turns_and_leave_nothing(
+    made: Shop, tmp_path: Path, size: int
+) -> None:
+    """No statement of theirs is sure of the server process of the one before, but within a transaction."""
+    made.connection.execute(INSERT)
+    made.connection.execute("UPDATE daily_orders SET order_count = 0 WHERE channel = 'mine'")
+    place = f"host={made.server.folder} port={made.server.port} dbname={DATABASE} user={postgres.ROLE}"
+    server = Server(made.server.folder, made.server.port)
+    more = f"[databases]\nmine = {place}"
+    with pgbouncer(pgbouncer_program(), server, tmp_path, "transaction", size, more) as url:
+        pooled = url.replace("/shop", "/mine")
+        connections = [psycopg.connect(pooled, autocommit=True, prepare_threshold=None) for _ in range(3)]
+
+        def count_up(connection: Connection) -> None:
+            for _ in range(10):
+                with reslice.writer_lock(connection, "daily_orders"):
+                    connection.execute("UPDATE daily_orders SET order_count = order_count + 1 WHERE channel = 'mine'")
+
+        everybody = [Beside(lambda each=each: count_up(each)) for each in connections]  # type: ignore[misc]
+        for one in everybody:
+            one.go(until=lambda: True)
+        for one in everybody:
+            one.end()
+        for each in connections:
+            each.close()
+        assert [one.errors for one in everybody] == [[]] * 3
+        assert isinstance(run(made), Run)
+    assert made.locks_left() == []
+    assert made.rows("SELECT order_count FROM daily_orders WHERE channel = 'mine'") == [(30,)]
+    assert generation(made) == 31
 
 
 # --- answers that are lost ------------------------------------------------------------------------------------------
