@@ -23,10 +23,11 @@ from reslice.retail import oracle
 RESLICE = Path(sys.executable).with_name("reslice")
 ORACLE = oracle.figures()
 OTHER_NUMBERS = {
-    "contract.md": {3660, 100_000_000, 36500},  # limits of keys
+    "contract.md": {3660, 100_000_000, 36500, 5432, 60000},  # limits of keys, a port, milliseconds
     "comparison.md": None,  # rows of its own, see below
     "performance.md": None,  # measurements
     "writers.md": None,  # two stories of their own, which a test runs
+    "postgres.md": None,  # a story of its own, which a test runs
 }
 """Numbers from 1000 up that a page holds and that are no figures of the example; None: the page is not about it."""
 
