@@ -309,6 +309,25 @@ def taken(connection: Connection) -> int:
     return int(rows[0][0])
 
 
+@pytest.mark.parametrize("level", SNAPSHOTS, ids=str)
+def test_a_writer_of_another_table_is_in_nobodys_way(
+    made: Shop, connection: Connection, level: psycopg.IsolationLevel
+) -> None:
+    """Also when the planner knows that there are only two fences, and would look at both."""
+    for name in ("orders", "daily_orders"):
+        with reslice.writer_lock(connection, name):
+            pass
+    made.connection.execute("ANALYZE reslice.fences")
+    with closing(made.connect()) as other:
+        for each in (connection, other):
+            each.isolation_level = level
+        with reslice.writer_lock(connection, "daily_orders"):
+            connection.execute(INSERT)
+            with reslice.writer_lock(other, "orders"):
+                other.execute("INSERT INTO orders VALUES (1)")
+    assert is_there(made) == 1
+
+
 @pytest.mark.parametrize("autocommit", [True, False])
 @pytest.mark.parametrize("level", LEVELS, ids=str)
 def test_a_writer_sees_what_it_waited_for(

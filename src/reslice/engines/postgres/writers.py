@@ -49,8 +49,12 @@ from reslice.errors import Failure, Misused, ResliceError
 
 ANOTHER = "commit or roll back first, or pass another connection"
 """What to do about a transaction that is open."""
-LIMITS = ("lock_timeout", "statement_timeout")
-"""The settings that say how long a statement may wait: while the turn is waited for it is `wait`, else the writer's."""
+OURS = ("lock_timeout", "statement_timeout", "enable_seqscan")
+"""The settings that are ours while the turn is waited for, and then the writer's again.
+
+The first two say how long a statement may wait. The fence is found by its key: a SERIALIZABLE transaction that looks
+through all of them would conflict with the writers of other tables.
+"""
 
 
 class WriterConnection:
@@ -194,23 +198,23 @@ def _take(writer: WriterConnection, fence: Fence, seconds: float) -> _Turn:
     """Begin, wait for the turn, and update the fence: who holds the turn meets nobody there, if the snapshot is new."""
     named = {"table_name": fence.table}
     writer.begin()
-    before = writer.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in LIMITS))[0]
+    before = writer.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in OURS))[0]
     _set(writer, _waiting(seconds))
     writer.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})", named)
     generations = writer.execute(ledger.fence_statement(fence.where), named)
     assert len(generations) == 1, f"the fence of {fence.table} is {len(generations)} rows, not one"
-    _set(writer, dict(zip(LIMITS, before, strict=True)))
+    _set(writer, dict(zip(OURS, before, strict=True)))
     return _Turn(fence, int(generations[0][0]), writer.transaction_number())
 
 
 def _waiting(seconds: float) -> dict[str, str]:
-    return dict(zip(LIMITS, (f"{max(round(seconds * 1000), 1)}ms", "0"), strict=True))
+    return dict(zip(OURS, (f"{max(round(seconds * 1000), 1)}ms", "0", "off"), strict=True))
 
 
-def _set(writer: WriterConnection, limits: Mapping[str, str]) -> None:
-    """Set how long statements may wait, until the transaction ends."""
-    values = ", ".join(f"set_config('{name}', ${name}, true)" for name in limits)
-    writer.execute(f"SELECT {values}", limits)
+def _set(writer: WriterConnection, settings: Mapping[str, str]) -> None:
+    """Set settings of the session, until the transaction ends."""
+    values = ", ".join(f"set_config('{name}', ${name}, true)" for name in settings)
+    writer.execute(f"SELECT {values}", settings)
 
 
 def _commit(writer: WriterConnection, turn: _Turn) -> None:
