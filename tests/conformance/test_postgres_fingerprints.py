@@ -22,6 +22,7 @@ from reslice.errors import Refused, Retryable
 from tests.conformance.databases import Database, DuckDBDatabase, PostgresDatabase, only
 from tests.conformance.orders import ALLOWED, D1, D2, D3, IN_PLACE, SOURCE, T0, Orders, Target, changed, found, kinds
 
+POSTGRES16_SLOW = True
 POSTGRES = only("postgresql", "what PostgreSQL makes of a value is held to the others")
 DAY, NEXT = "2024-03-01", "2024-03-02"
 

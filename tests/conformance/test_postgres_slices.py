@@ -21,6 +21,7 @@ from reslice.moments import Moment, day_starts, hour_of, moment_from_column, sli
 from reslice.values import Column, Family
 from tests.conformance.databases import Database, DuckDBDatabase, only
 
+POSTGRES16_SLOW = True
 TURNS = {
     "UTC": ["2024-02-29T00:00", "2024-12-31T23:59"],
     "Europe/Berlin": ["2024-03-31T01:00", "2024-10-27T01:00"],

@@ -5,6 +5,7 @@ What cannot be handled is refused when it is planned. Whatever ends, the rows ar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -129,8 +130,14 @@ IDENTITIES = {
 
 
 @pytest.mark.parametrize("method", IN_PLACE)
-@pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("generated", ["STORED", "VIRTUAL"])
+@pytest.mark.parametrize(
+    ("identity", "generated"),
+    [
+        *((identity, "STORED") for identity in ("always", "serial, a key")),
+        ("always, a key", "VIRTUAL"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in itertools.product(IDENTITIES, ("STORED", "VIRTUAL"))),
+    ],
+)
 def test_t24_2_identities_are_put_back_and_generated_columns_are_the_databases(
     empty_orders: Orders, method: str, identity: str, generated: str
 ) -> None:
@@ -232,7 +239,7 @@ REFUSED_BY_THE_DATABASE = {
 }
 
 
-@pytest.mark.parametrize("method", IN_PLACE)
+@pytest.mark.parametrize("method", ["replace_slice", pytest.param("merge", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("constraint", REFUSED_BY_THE_DATABASE)
 def test_a_constraint_that_fails_rolls_all_of_it_back(orders: Orders, method: str, constraint: str) -> None:
     orders.database.execute("CREATE TABLE channels (channel varchar PRIMARY KEY)")
@@ -533,7 +540,7 @@ MEANWHILE = {
 }
 
 
-@pytest.mark.parametrize("method", IN_PLACE)
+@pytest.mark.parametrize("method", ["replace_slice", pytest.param("merge", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("what", MEANWHILE)
 def test_a_table_that_is_another_one_by_now_is_not_written(orders: Orders, method: str, what: str) -> None:
     orders.correct(4, 1300)

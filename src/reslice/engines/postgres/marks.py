@@ -13,6 +13,16 @@ from reslice.parameters import tokens
 _NAME = re.compile(r"\$([^\W\d]\w*)")
 
 
+def own_number(statement: str) -> str | None:
+    """Return the first `$1`, of whatever number, that stands in a text of a user: ours have such numbers too."""
+    before = ""
+    for token in tokens(statement):
+        if token.kind == "number" and before == "$":
+            return f"${token.text}"
+        before = token.text
+    return None
+
+
 def numbered(statement: str, parameters: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """Return the statement with its names as numbers, and the values in that order; quoted text stays as it is."""
     if not parameters:

@@ -24,7 +24,7 @@ from reslice.engines.failures import interrupted, misused
 from reslice.engines.postgres.catalog import columns_in, columns_of, comment_on, ledgers
 from reslice.engines.postgres.dialect import PostgresDialect
 from reslice.engines.postgres.errors import NOT_UNDERSTOOD, failed, is_not_understood, lines_of, query_failed
-from reslice.engines.postgres.marks import numbered
+from reslice.engines.postgres.marks import numbered, own_number
 from reslice.engines.postgres.watch import WHO, Watch
 from reslice.engines.query import Bound
 from reslice.engines.session import SqlSession
@@ -232,6 +232,11 @@ class PostgresSession(SqlSession):
         if main_verb(body) not in READING_VERBS - {"FROM"}:
             found = f"{query.name} is no SELECT"
             failure = Failure("source_invalid", "one SELECT per file", (found,), f"correct {query.name}")
+            raise misused(query.name, failure)
+        if mark := own_number(query.text):
+            found = f"{query.name} has {mark}, and parameters of a source have names"
+            asked = "parameters are written :start and :end"
+            failure = Failure("source_invalid", asked, (found,), f"correct {query.name}")
             raise misused(query.name, failure)
 
     def query_failed(self, contract: Contract, query: SqlFile, error: Exception) -> ResliceError:
