@@ -300,10 +300,10 @@ def test_a_policy_that_hides_rows_of_a_source_is_refused(orders: Orders) -> None
 # --- triggers ---------------------------------------------------------------------------------------------------------
 
 
-def trigger(orders: Orders, body: str, when: str, more: str = "") -> None:
+def trigger(orders: Orders, body: str, when: str, more: str = "", on: str = "daily_orders") -> None:
     orders.database.execute(f"CREATE FUNCTION act() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$")
     kind = "CONSTRAINT TRIGGER" if more else "TRIGGER"
-    orders.database.execute(f"CREATE {kind} acts {when} ON daily_orders {more} FOR EACH ROW EXECUTE FUNCTION act()")
+    orders.database.execute(f"CREATE {kind} acts {when} ON {on} {more} FOR EACH ROW EXECUTE FUNCTION act()")
 
 
 MEDDLING = {
@@ -505,6 +505,33 @@ def test_a_partition_is_a_table_of_its_own(orders: Orders) -> None:
     assert orders.database.rows("SELECT * FROM of_d1 ORDER BY 2") == [(D1, "store", 1, 700), (D1, "web", 2, 3600)]
     error = orders.fails("run", Retryable, D2)
     assert kinds(error) == ["publish_failed"] and "partition" in found(error)
+
+
+def test_what_hangs_on_one_partition_hangs_on_the_table(orders: Orders) -> None:
+    partitioned(orders)
+    trigger(orders, "RETURN NULL;", "AFTER INSERT", on="of_d2_web")
+    orders.database.execute("CREATE MATERIALIZED VIEW of_web AS SELECT * FROM of_d2_web")
+    orders.correct(4, 1300)
+    warnings = orders.run(D2).warnings
+    assert any("fire" in warning and "acts" in warning for warning in warnings)
+    assert any(warning.startswith("public.of_web reads") for warning in warnings)
+    orders.database.execute("ALTER TABLE of_d2_rest ADD PRIMARY KEY (order_date, channel)")
+    orders.database.execute(NOTES.replace("daily_orders", "of_d2_rest") + ")")
+    is_refused_at_once(orders, "target_referenced", says="public.notes")
+
+
+@pytest.mark.parametrize("kind", ["partition", "heir"])
+def test_who_reads_the_whole_table_reads_its_part(orders: Orders, kind: str) -> None:
+    if kind == "partition":
+        partitioned(orders)
+        orders.declare(table="of_d2_web")
+        orders.source(SOURCE.replace("WHERE", "WHERE channel = 'web' AND"))
+    else:
+        orders.database.execute("CREATE TABLE child () INHERITS (daily_orders)")
+        orders.declare(table="child")
+    orders.database.execute("CREATE MATERIALIZED VIEW by_day AS SELECT order_date FROM daily_orders")
+    orders.correct(4, 1300)
+    assert any(warning.startswith("public.by_day reads") for warning in orders.run(D2).warnings)
 
 
 @pytest.mark.parametrize("method", IN_PLACE)

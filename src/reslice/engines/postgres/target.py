@@ -137,20 +137,32 @@ SELECT
 FROM pg_catalog.pg_class AS c WHERE c.oid = CAST($oid AS oid)
 """
 
-_REFERENCES = """
-SELECT n.nspname || '.' || c.relname, r.confdeltype
+_BELOW = """
+SELECT CAST($oid AS oid) AS oid
+UNION SELECT CAST(relid AS oid) FROM pg_partition_tree(CAST($oid AS oid))
+"""
+"""A table and its partitions, of every level."""
+
+_REFERENCES = f"""
+WITH below AS ({_BELOW})
+SELECT DISTINCT n.nspname || '.' || c.relname, r.confdeltype
 FROM pg_catalog.pg_constraint AS r
 JOIN pg_catalog.pg_class AS c ON c.oid = r.conrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE r.contype = 'f' AND r.confrelid = CAST($oid AS oid) AND NOT EXISTS (
-    SELECT 1 FROM pg_catalog.pg_constraint AS whole WHERE whole.oid = r.conparentid AND whole.confrelid = r.confrelid
+WHERE r.contype = 'f' AND r.confrelid IN (SELECT oid FROM below) AND NOT EXISTS (
+    SELECT 1 FROM pg_catalog.pg_constraint AS whole
+    WHERE whole.oid = r.conparentid AND whole.confrelid IN (SELECT oid FROM below)
 )
 ORDER BY 1
 """
 
-_READERS = """
-WITH RECURSIVE reading AS (
+_READERS = f"""
+WITH RECURSIVE read AS (
     SELECT CAST($oid AS oid) AS oid
+    UNION
+    SELECT i.inhparent FROM read JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = read.oid
+), reading AS (
+    (SELECT oid FROM read UNION {_BELOW})
     UNION
     SELECT w.ev_class
     FROM reading
@@ -210,7 +222,7 @@ def _hindrances(
 def _remarks(session: Session, of: dict[str, Any]) -> Iterator[str]:
     """Yield what a person should know of before rows are replaced."""
     triggers = session.execute(
-        "SELECT tgname FROM pg_catalog.pg_trigger WHERE tgrelid = CAST($oid AS oid) AND NOT tgisinternal"
+        f"SELECT DISTINCT tgname FROM pg_catalog.pg_trigger WHERE tgrelid IN ({_BELOW}) AND NOT tgisinternal"
         " AND tgenabled <> 'D' ORDER BY 1",
         of,
     )
