@@ -66,6 +66,10 @@ class SqlEngine(SqlSession):
     def _publish(self, publication: Publication, entry: Entry) -> Published:
         """Replace the slices in one commit; the target is as before or wholly replaced."""
 
+    def _shown(self, publication: Publication) -> tuple[str, ...]:
+        """Return the statements of a publish, in order, as a person reads them."""
+        return publication.shown(self.dialect)
+
     # --- staging ----------------------------------------------------------------------------------------------------
 
     def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None = None) -> Staged:
@@ -200,14 +204,14 @@ class SqlEngine(SqlSession):
         publication = self._publication(staged, slices, compared)
         if staged.restores:
             select = query_text.create(names.staged, self._replaced[staged.token])
-            return f"-- what {staged.restores} replaced\n{select}", *publication.shown(self.dialect)
+            return f"-- what {staged.restores} replaced\n{select}", *self._shown(publication)
         body, values = query_text.over_range(self.dialect, contract, staged.target, staged.scope.hull, contract.source)
         bound = ", ".join(f"${name} = {sql.text_literal(value)}" for name, value in values.items())
         cast = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
         return (
             f"-- {contract.source.name}, with {bound}\n" + query_text.create(names.source, query_text.subquery(body)),
             f"-- cast once to the target's types\n{query_text.create(names.staged, cast)}",
-            *publication.shown(self.dialect),
+            *self._shown(publication),
         )
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:

@@ -23,6 +23,7 @@ from reslice.engines.postgres.publish import publish
 from reslice.engines.postgres.records import PostgresLedger
 from reslice.engines.postgres.rights import refuse_without_temporary
 from reslice.engines.postgres.session import PostgresSession, milliseconds
+from reslice.engines.postgres.statements import shown
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
 from reslice.engines.publication import Entry, Publication
@@ -124,6 +125,9 @@ class Postgres(SqlEngine, PostgresSession):
         return start, end
 
     # --- publishing -------------------------------------------------------------------------------------------------
+
+    def _shown(self, publication: Publication) -> tuple[str, ...]:
+        return shown(publication, self.dialect)
 
     def _publish(self, publication: Publication, entry: Entry) -> Published:
         return publish(self, publication, entry)

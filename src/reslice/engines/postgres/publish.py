@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import errors as driver
 
-from reslice.engines import methods, sql
+from reslice.engines import sql
 from reslice.engines.failures import unknown
 from reslice.engines.methods import Step
+from reslice.engines.postgres import statements
 from reslice.engines.postgres.catalog import columns_of, shape_of
 from reslice.engines.postgres.errors import CONFLICTS, lines_of
 from reslice.engines.postgres.records import take_turn
-from reslice.engines.postgres.session import milliseconds
+from reslice.engines.postgres.session import BEGIN, milliseconds
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import (
     base_moved,
@@ -34,7 +35,6 @@ from reslice.engines.publishing import (
     with_points,
     write_ledger,
 )
-from reslice.engines.touch import Touch
 from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
 from reslice.values import Published
 
@@ -134,7 +134,7 @@ def _numbers(row: tuple[Any, ...]) -> tuple[int, int]:
 def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[Publication, _Turn]:
     """Begin, wait for the turn of the table, and do all that needs no lock of it: writers still write meanwhile."""
     contract, target = publication.staged.contract, publication.staged.target
-    engine.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+    engine.execute(BEGIN)
     try:
         take_turn(engine, contract, target)
     except driver.LockNotAvailable as error:
@@ -167,7 +167,7 @@ def _lock(engine: Postgres, publication: Publication) -> None:
     target, limit = publication.staged.target, publication.staged.contract.timeouts.lock
     engine.execute("SELECT set_config('lock_timeout', $limit, true)", {"limit": milliseconds(limit)})
     try:
-        engine.execute(f"LOCK TABLE {sql.target_name(target)} IN SHARE ROW EXCLUSIVE MODE")
+        engine.execute(statements.lock(target))
     except driver.LockNotAvailable as error:
         engine.roll_back()
         found = f"another transaction has written to {target.beside} and has not ended{_named(engine, publication)}"
@@ -210,10 +210,10 @@ def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _
 
     What is taken away at once tells what it was, and is compared then; everything else is compared before.
     """
-    writes = methods.writes(publication, engine.dialect, Touch.NOTHING)
-    if publication.compared != publication.written or not any(write.step is Step.TAKE for write in writes):
-        compared = publication.digest(engine.dialect, sql.relation(publication.staged.target), publication.compared)
-        if _numbers(engine.execute(compared)[0]) != digests.compared:
+    writes = statements.writes(publication, engine.dialect)
+    if statements.is_compared_first(publication, writes):
+        live = engine.execute(statements.compare(publication, engine.dialect))[0]
+        if _numbers(live) != digests.compared:
             raise base_moved(engine, publication)
     values = {"run_id": run_id, "run_time": engine.now().isoformat(" ") if publication.stamps_time else None}
     for write in writes:

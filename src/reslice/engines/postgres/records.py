@@ -17,6 +17,7 @@ from reslice.contract import Contract
 from reslice.engines.base import LedgerScript
 from reslice.engines.postgres import ahead, locks, rights
 from reslice.engines.postgres.session import milliseconds
+from reslice.engines.postgres.statements import TURN
 from reslice.engines.records import Records, TouchedSince
 from reslice.engines.sql import text_literal
 from reslice.values import Opened, Run, Staged, State, Target
@@ -157,6 +158,4 @@ def take_turn(session: PostgresSession, contract: Contract, target: Target) -> N
         " set_config('lock_timeout', $wait, true)",
         {"idle": milliseconds(timeouts.idle), "wait": milliseconds(timeouts.wait)},
     )
-    session.execute(
-        f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})", {"table_name": target.resolved}
-    )
+    session.execute(TURN, {"table_name": target.resolved})

@@ -59,6 +59,10 @@ IDLE = "30s"
 """How long the server waits in a transaction for a client that says nothing, until a contract says how long."""
 
 
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+"""Begins a transaction in which every statement sees what was committed before it, whatever the default is."""
+
+
 class _ExactNumber(Loader):
     """A number of any size: an int where it has no fraction written, as PostgreSQL adds integers up to one."""
 
@@ -188,7 +192,7 @@ class PostgresSession(SqlSession):
     def transaction(self) -> Iterator[None]:
         """Commit what is done inside, or roll all of it back."""
         try:
-            self.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            self.execute(BEGIN)
             yield
             self.commit()
         except BaseException:
