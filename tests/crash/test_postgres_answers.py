@@ -82,9 +82,8 @@ def straight(scenario: PostgresScenario, proxy: Proxy) -> None:
 # --- each statement -----------------------------------------------------------------------------------------------
 
 SAMPLED = [
-    ("replace_slice", "whole", 30, Fault.DROP_BEFORE),
-    ("replace_slice", "whole", 30, Fault.DROP_AFTER),
-    ("replace_slice", "per slice", 50, Fault.DROP_AFTER),
+    ("replace_slice", "whole", 40, Fault.DROP_BEFORE),
+    ("merge", "per slice", 80, Fault.DROP_AFTER),
     ("append_version", "restore", 70, Fault.DROP_AFTER),
     *(
         pytest.param(method, name, 1, fault, marks=pytest.mark.slow)
@@ -241,7 +240,7 @@ def test_a_slow_commit_is_waited_for(through: Through) -> None:
 def test_a_slow_commit_is_waited_for_although_nobody_else_is_let_in(through: Through) -> None:
     """The server says that it is there, and full: that is no reason to break off what it works on."""
     scenario, proxy = through(lambda _: Fault.NONE, timeouts="{wait: 1s, lock: 1s}")
-    slow_commits(scenario, 6)
+    slow_commits(scenario, 4)
     with scenario.reader() as reader:
         reader.execute(f"ALTER DATABASE {scenario.database} CONNECTION LIMIT 1")
     wait_until_alone(scenario)

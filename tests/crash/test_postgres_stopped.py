@@ -60,7 +60,7 @@ def publishing(statements: list[str]) -> int:
 # --- asked to stop --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(None, marks=pytest.mark.slow)])
 def test_asked_to_stop_at_a_statement(shelf: Shelf, tmp_path: Path, count: int | None) -> None:
     """Before the commit it is rolled back; from the commit on it is published, and the exit code says so."""
     start_from = shelf.scenario("replace_slice", "whole")
