@@ -149,7 +149,7 @@ def wait_until_committing(scenario: PostgresScenario) -> None:
         with scenario.reader() as reader:
             found = reader.execute(
                 "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query = 'COMMIT'"
-                " AND state = 'active'"
+                " AND state = 'active' AND clock_timestamp() - query_start > INTERVAL '1 second'"
             ).fetchall()
         if found:
             return
