@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from typing import Any, ClassVar, Protocol
 
 from reslice.contract import Contract, SqlFile
 from reslice.engines import sql
 from reslice.engines.dialect import Dialect
+from reslice.engines.failures import interrupted
 from reslice.engines.sql import quote
 from reslice.errors import ResliceError
 from reslice.ranges import Moment, Scope, moment_from_column
@@ -46,12 +48,43 @@ class Catalog(Ledgers, Protocol):
 class SqlSession(ABC):
     """One connection of ours: it is a Catalog, has transactions, and tells errors of its driver as ours."""
 
-    shown: str
     dialect: Dialect
     driver_error: ClassVar[type[Exception]]
     """What every error of the driver is."""
     not_understood: ClassVar[tuple[type[Exception], ...]]
     """What a statement ends with that names what there is not, or is no SQL."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
+        self._interrupted = threading.Event()
+        self._interrupt_lock = threading.Lock()
+        self._is_ending = False
+
+    def interrupt(self) -> None:
+        """Stop the running statement and refuse every later one, but for those that end a run. Any thread may ask."""
+        with self._interrupt_lock:
+            self._interrupted.set()
+            if not self._is_ending:
+                self._cancel()
+
+    @abstractmethod
+    def _cancel(self) -> None:
+        """Stop the statement that runs now, from another thread."""
+
+    def stop_if_asked(self) -> None:
+        """Raise Interrupted when `interrupt` was called."""
+        if self._interrupted.is_set() and not self._is_ending:
+            raise interrupted(self.shown)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
+        with self._interrupt_lock:
+            before, self._is_ending = self._is_ending, True
+        try:
+            yield
+        finally:
+            self._is_ending = before
 
     @abstractmethod
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
@@ -80,10 +113,6 @@ class SqlSession(ABC):
     @abstractmethod
     def translated(self, contract: Contract | None, doing: str) -> AbstractContextManager[None]:
         """Roll back whatever is open when an error passes, and tell one of the driver as one of ours."""
-
-    @abstractmethod
-    def ending(self) -> AbstractContextManager[None]:
-        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
 
     @abstractmethod
     def pin(self, contract: Contract) -> None:

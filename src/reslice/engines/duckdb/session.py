@@ -31,12 +31,9 @@ class DuckDBSession(SqlSession):
     not_understood: ClassVar[tuple[type[Exception], ...]] = (duckdb.BinderException, duckdb.CatalogException)
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, shown: str) -> None:
-        self.shown = shown
+        super().__init__(shown)
         self.dialect: Dialect = DuckDBDialect()
         self._connection = connection
-        self._interrupted = threading.Event()
-        self._is_ending = False
-        self._interrupt_lock = threading.Lock()
         self._timeout: timedelta | None = None
         for setting in SETTINGS:
             with suppress(duckdb.InvalidInputException):  # where the caller has locked the configuration
@@ -146,27 +143,8 @@ class DuckDBSession(SqlSession):
         percent = self._connection.query_progress()
         return percent if percent >= 0 else None
 
-    def interrupt(self) -> None:
-        """Stop the running statement and refuse every later one, but for those that end a run."""
-        with self._interrupt_lock:
-            self._interrupted.set()
-            if not self._is_ending:
-                self._connection.interrupt()
-
-    def stop_if_asked(self) -> None:
-        """Raise Interrupted when `interrupt` was called."""
-        if self._interrupted.is_set() and not self._is_ending:
-            raise interrupted(self.shown)
-
-    @contextmanager
-    def ending(self) -> Iterator[None]:
-        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
-        with self._interrupt_lock:
-            before, self._is_ending = self._is_ending, True
-        try:
-            yield
-        finally:
-            self._is_ending = before
+    def _cancel(self) -> None:
+        self._connection.interrupt()
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""

@@ -5,7 +5,6 @@ Statements go through the extended protocol: one at a time, with parameters boun
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
@@ -80,14 +79,11 @@ class PostgresSession(SqlSession):
     def __init__(
         self, connection: psycopg.Connection[Any], shown: str, reopen: Callable[[], psycopg.Connection[Any]]
     ) -> None:
-        self.shown = shown
+        super().__init__(shown)
         self.was_reopened = False
         """Whether the connection was lost and made again, which temporary tables do not outlive."""
         self._reopen = reopen
         self._watch: Watch | None = None
-        self._interrupted = threading.Event()
-        self._interrupt_lock = threading.Lock()
-        self._is_ending = False
         self._use(connection)
 
     def _use(self, connection: psycopg.Connection[Any]) -> None:
@@ -273,30 +269,13 @@ class PostgresSession(SqlSession):
         """Return None: PostgreSQL does not tell how far a SELECT got."""
         return None
 
-    def interrupt(self) -> None:
-        """Stop the running statement and refuse every later one, but for those that end a run."""
-        with self._interrupt_lock:
-            self._interrupted.set()
-            if not self._is_ending and not self._connection.closed:
-                if self._watch is not None:
-                    self._watch.stop()
-                with suppress(psycopg.Error):
-                    self._connection.cancel_safe(timeout=5)
-
-    def stop_if_asked(self) -> None:
-        """Raise Interrupted when `interrupt` was called."""
-        if self._interrupted.is_set() and not self._is_ending:
-            raise interrupted(self.shown)
-
-    @contextmanager
-    def ending(self) -> Iterator[None]:
-        """Let statements run that end a run, whoever asks to stop: a commit, its record, and what is read after it."""
-        with self._interrupt_lock:
-            before, self._is_ending = self._is_ending, True
-        try:
-            yield
-        finally:
-            self._is_ending = before
+    def _cancel(self) -> None:
+        if self._connection.closed:
+            return
+        if self._watch is not None:
+            self._watch.stop()
+        with suppress(psycopg.Error):
+            self._connection.cancel_safe(timeout=5)
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables and locks are gone."""
