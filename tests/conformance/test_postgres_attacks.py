@@ -253,3 +253,22 @@ def test_a_writer_of_values_is_bound_and_never_read_as_sql(victim: Orders) -> No
     victim.correct(4, 1300)
     run = victim.run(D2, allow=("total_change",), reason=evil)
     assert victim.ledger(run.id)["reason"] == evil and is_unharmed(victim)
+
+
+WRITING = "CREATE FUNCTION told(n bigint) RETURNS bigint LANGUAGE sql AS $$INSERT INTO victim VALUES (3); SELECT n$$"
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "verify", "status"])
+def test_a_source_that_writes_is_refused_and_rolled_back(victim: Orders, command: str) -> None:
+    victim.database.execute(WRITING)
+    victim.source(SOURCE.replace("sum(amount_cents) AS", "told(CAST(sum(amount_cents) AS bigint)) AS"))
+    error: Misused = victim.fails(command, Misused, D2)
+    assert kinds(error) == ["source_invalid"] and "victim" in str(error.failures[0].found)
+    assert is_unharmed(victim)
+    assert victim.rows() == list(T0)
+
+
+def test_a_source_may_call_functions_that_write_nothing(victim: Orders) -> None:
+    victim.database.execute("CREATE FUNCTION told(n bigint) RETURNS bigint LANGUAGE sql AS 'SELECT n'")
+    victim.source(SOURCE.replace("sum(amount_cents) AS", "told(CAST(sum(amount_cents) AS bigint)) AS"))
+    assert victim.run(D2).outcome is Outcome.UNCHANGED
