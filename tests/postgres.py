@@ -51,11 +51,13 @@ THROWN_AWAY = {
     "full_page_writes": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
-    "max_wal_size": "'4GB'",
+    "max_wal_size": "'512MB'",
     "checkpoint_timeout": "'1h'",
     "autovacuum": "off",
 }
 
+_MEMORY = Path("/dev/shm")
+_MEMORY_NEEDED = 4 * 1024**3
 _SYSTEM_USER = "pgserver"
 _PORT = 5432
 _SECONDS = 60
@@ -128,7 +130,10 @@ def shared(version: int) -> Server:
             raise NotRunnable(failed.read_text())
         if server.pid is None:
             try:
-                _make(server, THROWN_AWAY)
+                if server.folder.exists():  # it was there, and somebody has ended it
+                    server.start()
+                else:
+                    _make(server, THROWN_AWAY, in_memory=True)
             except NotRunnable as error:
                 failed.write_text(str(error))
                 raise
@@ -168,7 +173,8 @@ def keep(pid: int, home: Path) -> None:
 def _clear(home: Path) -> None:
     for data in home.glob("*/postmaster.pid"):
         _remove(data.parent)
-    shutil.rmtree(home, ignore_errors=True)
+    for folder in (home, _MEMORY / home.name):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove(folder: Path) -> None:
@@ -178,13 +184,21 @@ def _remove(folder: Path) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGQUIT)
         _wait_until_gone([pid])
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder.resolve(), ignore_errors=True)
 
 
-def _make(server: Server, settings: dict[str, str]) -> None:
-    """Make a server out of a copy of the empty one of its version, and start it."""
-    empty = _empty(server.version)
-    subprocess.run(["cp", "-a", str(empty), str(server.folder)], check=True)
+def _make(server: Server, settings: dict[str, str], *, in_memory: bool = False) -> None:
+    """Make a server out of a copy of the empty one of its version, and start it.
+
+    In memory, where there is enough, a database is made in a tenth of the time that a busy disk takes.
+    """
+    empty, place = _empty(server.version), server.folder
+    if in_memory and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _MEMORY_NEEDED:
+        within = _MEMORY / server.folder.parent.name
+        within.mkdir(mode=0o755, exist_ok=True)
+        place = within / server.folder.name
+        server.folder.symlink_to(place)
+    subprocess.run(["cp", "-a", str(empty), str(place)], check=True)
     lines = [f"{key} = {value}" for key, value in settings.items()]
     with (server.folder / "postgresql.conf").open("a", encoding="utf-8") as file:
         file.write("\n".join([*lines, f"unix_socket_directories = '{server.folder}'", ""]))
