@@ -34,7 +34,7 @@ test-oldest: $(READY) ## The tests of the engine on the oldest supported DuckDB
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev "duckdb==1.5.6" pytz
-	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/unit tests/conformance tests/stateful tests/crash tests/races
+	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -m "not slow" -k "not postgres" tests/unit tests/conformance tests/stateful tests/crash tests/races
 
 schedulers: ## A real Airflow and a real Dagster, each in an environment of its own, for their tests
 	@for name in $(SCHEDULERS); do \
