@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,8 +55,35 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("method", methods)
 
 
+SAMPLED = {"duckdb": 3, "postgresql18": 6, "postgresql16": 30}
+"""Of the cases of a test beyond its first, one of so many runs on an engine by default; all do in `make test-slow`."""
+FIRST_CASES_16 = 4
+"""Of the tests, one of so many runs its first case on PostgreSQL 16 by default."""
+
+
+def _is_sampled(engine: str, place: int, name: str) -> bool:
+    """Whether a case runs by default, of which `place` counts from 0; the same cases every time."""
+    seed = zlib.crc32(name.encode())
+    if place == 0:
+        return engine != "postgresql16" or seed % FIRST_CASES_16 == 0
+    return seed % SAMPLED[engine] == 0
+
+
+def _sample(items: list[pytest.Item]) -> None:
+    """Mark the cases as slow that are beyond the sample of their engine."""
+    places: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+        if engine in SAMPLED:
+            test = (item.nodeid.partition("[")[0], str(engine))
+            if not _is_sampled(str(engine), places[test], item.nodeid):
+                item.add_marker(pytest.mark.slow)
+            places[test] += 1
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what a test, or one case of it, is not for, and mark what it does not pass yet."""
+    """Leave out what a test, or one case of it, is not for, mark what it does not pass yet, and take a sample."""
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
@@ -67,6 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+    _sample(items)
 
 
 @pytest.fixture
