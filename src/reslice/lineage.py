@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from reslice.contract import Connection
 
 Recorded = Callable[[], Sequence[LedgerRun]]
-Told = Callable[[Run, Recorded], None]
+Told = Callable[[Run, Recorded, str], None]
+"""What is told that a run stands in the ledger: the run, how to look it up, and the address of the server."""
 
 WAIT_SECONDS = 4.0
 """How long a run waits, after it has ended, for its events to be taken; a slow server gets no more."""
@@ -48,8 +49,8 @@ def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
 def followed(work: Callable[[Told], Run], connection: Connection) -> Run:
     """Return what `work` returns, or raise what it raises, having told OpenLineage how the run began and ended.
 
-    `work` tells the function it is given of the run as soon as the ledger has it. A run that never gets so far has no
-    events.
+    `work` tells the function it is given of the run as soon as the ledger has it, and of where its database is. A run
+    that never gets so far has no events.
     """
     if not is_configured():
         return work(_tell_nobody)
@@ -66,7 +67,7 @@ def followed(work: Callable[[Told], Run], connection: Connection) -> Run:
     return _warned(run, follower.ended("COMPLETE", run))
 
 
-def _tell_nobody(_run: Run, _recorded: Recorded) -> None:
+def _tell_nobody(_run: Run, _recorded: Recorded, _address: str) -> None:
     """Tell nobody that a run has begun."""
 
 
@@ -81,6 +82,7 @@ class _Follower:
         self._connection = connection
         self._begun: Run | None = None
         self._uuid = ""
+        self._namespace = ""
         self._problem = ""
         self._sender: _Sender | None = None
         try:
@@ -90,13 +92,14 @@ class _Follower:
         else:
             self._events = lineage_events
 
-    def began(self, run: Run, recorded: Recorded) -> None:
+    def began(self, run: Run, recorded: Recorded, address: str) -> None:
         """Send START for a run that stands in the ledger."""
         self._begun = run
         if self._problem:
             return
         try:
-            self._uuid = self._events.run_uuid(recorded()[0], self._connection)
+            self._namespace = self._events.dataset_namespace(self._connection, address)
+            self._uuid = self._events.run_uuid(recorded()[0], self._namespace)
             self._sender = _Sender(self._events.client)
             self._send("START", run)
         except Interrupted:
@@ -123,7 +126,7 @@ class _Follower:
 
     def _send(self, state: str, run: Run) -> None:
         assert self._sender is not None, "what is sent has a sender"
-        self._sender.send(self._events.event(state, run, self._uuid, self._connection))
+        self._sender.send(self._events.event(state, run, self._uuid, self._namespace))
 
 
 class _Sender:

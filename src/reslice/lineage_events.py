@@ -27,6 +27,9 @@ PRODUCER = f"pkg:generic/reslice@{__version__}"
 
 NAMESPACE = "reslice"
 
+SCHEMES = {"postgresql": "postgres"}
+"""What OpenLineage calls an engine, where that is not what a contract calls it."""
+
 # Without a handler of its own the client's log would be printed on stderr, amid the answer of a command.
 logging.getLogger("openlineage").addHandler(logging.NullHandler())
 
@@ -78,14 +81,21 @@ def client() -> OpenLineageClient:
     return made
 
 
-def run_uuid(recorded: LedgerRun, connection: Connection) -> str:
+def run_uuid(recorded: LedgerRun, namespace: str) -> str:
     """Return the run's UUID: always the same for one row of a ledger, and sorted by the time of its request."""
-    name = "\n".join([dataset_namespace(connection), recorded.table, recorded.id])
+    name = "\n".join([namespace, recorded.table, recorded.id])
     return str(generate_static_uuid(recorded.requested_at, name.encode("utf-8", "surrogatepass")))
 
 
-def dataset_namespace(connection: Connection) -> str:
-    """Return the database as OpenLineage names DuckDB: by its file. A path that holds a secret stays as it is shown."""
+def dataset_namespace(connection: Connection, address: str) -> str:
+    """Return the database as OpenLineage names it: DuckDB by its file, PostgreSQL by the host and port of its server.
+
+    A path that holds a secret stays as it is shown. A server's `address` is told wherever the URL has it from, since
+    one server is to have one name: who connects, and by which password, is not part of it.
+    https://github.com/OpenLineage/OpenLineage/blob/main/spec/Naming.md
+    """
+    if address:
+        return f"{SCHEMES.get(connection.engine, connection.engine)}://{address}"
     if "${" in connection.shown:
         return connection.shown
     if connection.path is None:
@@ -93,8 +103,8 @@ def dataset_namespace(connection: Connection) -> str:
     return f"{connection.engine}://{os.path.abspath(connection.path)}"
 
 
-def event(state: str, run: Run, uuid: str, connection: Connection) -> event_v2.RunEvent:
-    """Return one event: START, COMPLETE or FAIL."""
+def event(state: str, run: Run, uuid: str, namespace: str) -> event_v2.RunEvent:
+    """Return one event: START, COMPLETE or FAIL. The table is in the database of `namespace`."""
     job_type = job_type_job.JobTypeJobFacet("BATCH", "RESLICE", jobType="TABLE", producer=PRODUCER)
     facets: dict[str, RunFacet] = {"reslice": _facet(state, run)}
     if run.error is not None:
@@ -108,7 +118,7 @@ def event(state: str, run: Run, uuid: str, connection: Connection) -> event_v2.R
         job=event_v2.Job(
             os.environ.get("OPENLINEAGE_NAMESPACE") or NAMESPACE, f"reslice.{run.table}", facets={"jobType": job_type}
         ),
-        outputs=[event_v2.OutputDataset(dataset_namespace(connection), run.table)],
+        outputs=[event_v2.OutputDataset(namespace, run.table)],
         producer=PRODUCER,
     )
 

@@ -112,7 +112,8 @@ class TargetHandle:
             with self._engine(wait, on_step, scope, read_only=False) as engine:
 
                 def opened(known: Run) -> None:
-                    told(known, lambda: engine.ledger.find_runs(self.contract.ledger.schema, str(known.id)))
+                    schema = self.contract.ledger.schema
+                    told(known, lambda: engine.ledger.find_runs(schema, str(known.id)), engine.address)
                     if on_opened is not None:
                         on_opened(known)
 

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,37 +21,15 @@ from openlineage.client.generated.base import RunFacet
 import reslice
 from reslice import lineage
 from reslice.errors import Interrupted, Refused, Stopped
-from tests.lineage.server import Server, serving
+from tests.lineage.server import Server
 from tests.unit.shop import AFTER, BEFORE, DAYS, RUN, make_shop, rows
 
 SECRET = "fox-and-hound"
 
 
-@pytest.fixture(autouse=True)
-def _no_other_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Let nothing of this machine configure OpenLineage, and put back what its client writes into the environment."""
-    before = dict(os.environ)
-    for name in before:
-        if name.startswith("OPENLINEAGE"):
-            monkeypatch.delenv(name)
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path / "home")
-    yield
-    for name in [name for name in os.environ if name.startswith("OPENLINEAGE") and name not in before]:
-        del os.environ[name]
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     return make_shop(tmp_path / "shop")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with serving() as server:
-        monkeypatch.setenv("OPENLINEAGE_URL", server.url)
-        yield server
 
 
 def target(shop: Path) -> reslice.TargetHandle:
@@ -123,12 +100,11 @@ def test_the_same_run_again_is_complete_and_another_run(shop: Path, server: Serv
 
 
 def test_the_uuid_is_made_of_the_ledgers_row(shop: Path, server: Server) -> None:
-    from reslice.contract_file import load
     from reslice.lineage_events import run_uuid
 
     target(shop).run(DAYS)
     recorded = reslice.open(shop / "reslice.yml").show("r-0001")
-    found = UUID(run_uuid(recorded, load(shop / "reslice.yml").connection))
+    found = UUID(run_uuid(recorded, f"duckdb://{shop}/shop.duckdb"))
     assert str(found) == server.events[0]["run"]["runId"]
     assert found.int >> 80 == int(recorded.requested_at.timestamp() * 1000), "it sorts by the time of the request"
 

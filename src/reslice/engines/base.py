@@ -231,6 +231,8 @@ class Engine(Protocol):
 
     name: str
     version: str
+    address: str
+    """The host and port of the server; empty where the database is a file, or in memory."""
     methods: Mapping[Method, Capability]
 
     @property

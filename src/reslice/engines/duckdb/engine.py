@@ -36,6 +36,7 @@ class DuckDB(SqlEngine, DuckDBSession):
 
     name = "duckdb"
     version = duckdb.__version__
+    address = ""
     temporary = "temp.main"
     methods: Mapping[Method, Capability] = {
         Method.REPLACE_SLICE: Capability(Support.YES),

@@ -92,6 +92,18 @@ def reconnected(connection: psycopg.Connection[Any], shown: str) -> psycopg.Conn
     return _new_enough(shown, opened)
 
 
+def address_of(host: str, port: int) -> str:
+    """Return host and port of a server, as libpq settled on them, for those who know it by its address.
+
+    A socket in a folder, or an abstract one, is of this machine and is no host: it is localhost then, as libpq itself
+    looks for it in a password file. An IPv6 address stands in brackets, as in any URL.
+    https://www.postgresql.org/docs/current/libpq-pgpass.html
+    """
+    if not host or host.startswith(("/", "@")):
+        host = "localhost"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def behind_transaction_pooler(connection: psycopg.Connection[Any], dsn: str) -> str | None:
     """Return how a proxy was seen to give single transactions, not sessions, of a server process; None when it is not.
 

@@ -19,6 +19,7 @@ from reslice.engines.base import Capability, ReadBack, Support
 from reslice.engines.engine import SqlEngine
 from reslice.engines.failures import misused
 from reslice.engines.postgres import locks
+from reslice.engines.postgres.connection import address_of
 from reslice.engines.postgres.health import PostgresHealth
 from reslice.engines.postgres.publish import publish
 from reslice.engines.postgres.records import PostgresLedger
@@ -58,6 +59,7 @@ class Postgres(SqlEngine, PostgresSession):
         PostgresSession.__init__(self, connection, shown, reopen)
         SqlEngine.__init__(self)
         self.version = str(connection.info.parameter_status("server_version") or "").split()[0]
+        self.address = address_of(connection.info.host, connection.info.port)
         self.ledger: PostgresLedger = PostgresLedger(self, self.touched_since, self.version, self._still_as_compared)
         self.survey = PostgresSurvey(self)
         self.health = PostgresHealth(self, self.ledger)
