@@ -88,8 +88,14 @@ CONTRACT_KEYS: dict[str, str] = {
         "kept for good. See [what is kept](ledger.md#what-is-kept-and-for-how-long)."
     ),
     "targets.NAME.timeouts": "How long to wait.",
-    "targets.NAME.timeouts.wait": "For the database file, and for another publish of the same table.",
-    "targets.NAME.timeouts.lock": "For a writer who changes the same rows.",
+    "targets.NAME.timeouts.wait": (
+        "For the turn of the table, while another publish has it. On DuckDB also for the file, while another process "
+        "holds it; on PostgreSQL for a server that is starting or full."
+    ),
+    "targets.NAME.timeouts.lock": (
+        "On DuckDB for a writer who changes the same rows; on PostgreSQL for the lock of the table, which every "
+        "transaction keeps from it that has written there and has not ended."
+    ),
     "targets.NAME.timeouts.statement": "For one statement.",
     "targets.NAME.timeouts.idle": (
         "For a client that went silent while it holds a lock. Without effect on DuckDB, where the lock goes with "
@@ -125,19 +131,24 @@ KINDS_NEXT: dict[str, str] = {
     "target_column": (
         "Name the column in grain, measures or stamps, or drop it. A replace would blank a column nobody names."
     ),
-    "target_referenced": "Drop the foreign key: deleting and inserting a row that others point at would break it.",
+    "target_referenced": (
+        "Use `method: merge`: it leaves rows in place that others point at. Where a row has to go all the same, delete "
+        "what points at it first; a foreign key that would delete or change rows elsewhere loses its ON DELETE."
+    ),
     "target_key": "Add the stamp of the run's id to the key, or drop the key: each version repeats a row's own key.",
     "view_foreign": "Give that view or table another name: `append_version` needs `TABLE_current` for its own view.",
     "versions_unknown": "Give the table its name and its ledger back, or run it once by `replace_slice` and go on.",
     "target_rights": (
-        "Run as a user who may write the file and its folder; on PostgreSQL have the owner grant the role what it lacks."
+        "Run as a user who may write the file and its folder; on PostgreSQL have the owner grant the role what it "
+        "lacks."
     ),
     "target_policies": "Run as the table's owner, or as a role with BYPASSRLS: hidden rows cannot be compared.",
     "source_rights": "Grant the role SELECT on what the source reads; where a row policy applies, use another role.",
     "pooler": "Name the server itself in `connection:`, or a pool that keeps one session per client.",
     "target_type": "Change the column's type, or declare what is missing, such as the scale of a float.",
     "functions_replaced": (
-        "Drop the macro, named like `md5`, `sum` or another: with it, different rows could have equal fingerprints."
+        "Drop the macro or function, named like `md5`, `sum` or another: with it, different rows could have equal "
+        "fingerprints."
     ),
     "ledger_foreign": (
         "Where tables of your own bear the ledger's names, they are left alone: choose another schema, `ledger: "
@@ -315,7 +326,10 @@ JSON_FIELDS: dict[str, str] = {
     "unsure": "`init`: what to look at before the first run, one sentence each",
     "contract": "`init`: the target's lines in the contract file",
     "source": "`init`: the text of the source",
-    "ledger": "`init --ledger`: per schema, the tables that were `made`, those that were `present`, and the `views` that were made",
+    "ledger": (
+        "`init --ledger`: per schema, the tables that were `made`, those that were `present`, and the `views` that "
+        "were made"
+    ),
     "error": (
         "null, or `kind`, `asked`, `found`, `unchanged`, `next`, `consent` (after a stop: the command that consents), "
         "and every one of the `failures`"

@@ -17,6 +17,7 @@ from docs.meanings import CONTRACT_KEYS, EXIT_CODES, JSON_FIELDS, KINDS_NEXT, ME
 import reslice
 from reslice import cli, contract_schema, ledger, report_init, report_json
 from reslice.engines.duckdb import DuckDB
+from reslice.engines.postgres import Postgres
 from reslice.errors import KINDS, Failure, Misused, ResliceError
 from reslice.project import Project
 from reslice.target_handle import TargetHandle
@@ -111,13 +112,16 @@ def contract_table() -> str:
 
 
 def methods_table() -> str:
-    """Return what each method is on DuckDB."""
-    agreed(METHODS, [str(method) for method in DuckDB.methods], "methods")
-    rows = [
-        (f"`{method}`", str(able.support), able.reason or METHODS[str(method)])
-        for method, able in DuckDB.methods.items()
-    ]
-    return markdown(("method", "on DuckDB", ""), rows)
+    """Return what each method does, and whether each engine has it; where one has not, why."""
+    engines = (DuckDB, Postgres)
+    for engine in engines:
+        agreed(METHODS, [str(method) for method in engine.methods], f"methods of {engine.name}")
+    rows = []
+    for method in DuckDB.methods:
+        able = [engine.methods[method] for engine in engines]
+        cells = [f"{each.support}: {each.reason}" if each.reason else str(each.support) for each in able]
+        rows.append((f"`{method}`", METHODS[str(method)], *cells))
+    return markdown(("method", "", "on DuckDB", "on PostgreSQL"), rows)
 
 
 # Commands.

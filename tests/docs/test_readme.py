@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import click
@@ -185,46 +188,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "shop"
 
 
-def test_the_questions_to_the_ledger_have_answers(project: Path) -> None:
-    import reslice
-
-    target = reslice.open("reslice.yml").target("daily_orders")
-    target.run("2026-01-01..2026-01-02")
-    with pytest.raises(reslice.Stopped):
-        target.run("2026-01-03")
-    target.run("2026-01-03", allow=["total_change"], reason="one more order than yesterday")
-    queries = blocks(build.ROOT / "docs" / "ledger.md", "sql")
-    with duckdb.connect("retail.duckdb", read_only=True) as connection:
-        answers = [connection.execute(query).fetchall() for query in queries]
-    failed, published, consents, moved, kept = answers
-    assert [row[:5] for row in failed] == [("r-0003", "daily_orders", "2026-01-03", "stopped", "total_change")]
-    assert [(row[0], row[2]) for row in published] == [
-        ("2026-01-01", "r-0002"),
-        ("2026-01-02", "r-0002"),
-        ("2026-01-03", "r-0004"),
-    ]
-    assert [(row[0], row[4]) for row in consents] == [("r-0004", "one more order than yesterday")]
-    assert [row[1:3] for row in moved] == [("r-0001", "added"), ("r-0002", "changed")]
-    assert [row[0] for row in kept] == ["r-0002"] and kept[0][1]
-
-
-def test_kept_rows_come_back_by_the_statements_of_the_page(project: Path) -> None:
-    import reslice
-
-    with duckdb.connect("retail.duckdb") as connection:
-        before = connection.execute("SELECT * FROM daily_orders ORDER BY ALL").fetchall()
-    reslice.open("reslice.yml").target("daily_orders").run("2026-01-01..2026-01-02")
-    page = text_of(build.ROOT / "docs" / "ledger.md")
-    script = re.search(r"^    BEGIN;\n(?:    .*\n)+", page, re.MULTILINE)
-    assert script is not None
-    with duckdb.connect("retail.duckdb") as connection:
-        after = connection.execute("SELECT * FROM daily_orders ORDER BY ALL").fetchall()
-        kept = connection.execute("SELECT kept_table FROM reslice.runs WHERE id = 'r-0002'").fetchall()[0][0]
-        connection.execute(script[0].replace("reslice.kept_…", kept))
-        restored = connection.execute("SELECT * FROM daily_orders ORDER BY ALL").fetchall()
-    assert restored == before != after
-
-
 def test_the_python_of_the_api_page_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = blocks(build.ROOT / "docs" / "api.md", "python")
     exec(compile(block, "api.md", "exec"), {})
@@ -248,17 +211,70 @@ def test_the_fingerprint_made_by_hand_is_the_one_in_the_ledger(project: Path) ->
 PROMISE = re.compile(r'\[[^\]]+\]\((tests/[\w/]+\.py) "(test_\w+)"\)')
 
 
-def test_each_promise_of_an_engine_names_a_test_that_there_is() -> None:
+PLACE = re.compile(r"(?P<path>tests/[\w/]+\.py)::(?P<test>test_\w+)(?:\[(?P<case>.*)\])?")
+BESIDE = {"test_fingerprints_are_equal_on_duckdb_postgresql_and_in_python": {"duckdb"}}
+"""Tests that open an engine by themselves, beside the one that the names of their cases say."""
+
+
+@cache
+def collected() -> dict[tuple[str, str], set[str]]:
+    """Return the tests of the files that promises name, as pytest collects them by default, each with its engines."""
+    paths = sorted({path for _, _, path, _ in promises()})
+    found: dict[tuple[str, str], set[str]] = {}
+    asked = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    listed = subprocess.run([*asked, *paths], cwd=build.ROOT, capture_output=True, text=True, check=True).stdout
+    for place in filter(None, map(PLACE.fullmatch, listed.splitlines())):
+        path, test, case = place.group("path", "test", "case")
+        engines = found.setdefault((path, test), set(BESIDE.get(test, ())))
+        engines |= set(re.findall(r"duckdb|postgresql", case or "")) or (set() if engines else on_its_own(path))
+    return found
+
+
+def on_its_own(path: str) -> set[str]:
+    """Return the engine of tests whose cases name none: crashes and races are of DuckDB, where no helper says else."""
+    imports = re.findall(r"^(?:from|import) .*", text_of(build.ROOT / path), re.MULTILINE)
+    return {"postgresql" if any("postgres" in each for each in imports) else "duckdb"}
+
+
+def promises() -> Iterator[tuple[str, str, str, str]]:
+    """Yield each cell of the table that names a test: what is promised, on which engine, and the file and the test."""
     table = text_of(build.ROOT / "README.md").partition("### On each engine")[2].partition("\n## ")[0]
+    assert "| promise | DuckDB | PostgreSQL |" in table
     rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
     assert len(rows) > 15
     for row in rows:
         name, *cells = (cell.strip() for cell in row.strip("|").split(" | "))
         assert len(cells) == 2, name
-        for cell in cells:
+        for engine, cell in zip(("duckdb", "postgresql"), cells, strict=True):
             found = PROMISE.fullmatch(cell)
             if found is None:
                 assert cell in ("not promised", "no server", "no network", "the rights are of the file"), row
                 continue
-            path, test = found.groups()
-            assert f"\ndef {test}(" in text_of(build.ROOT / path), f"{name}: {path} has no {test}"
+            yield name, engine, found[1], found[2]
+
+
+def test_each_promise_of_an_engine_names_a_test_that_runs_on_it() -> None:
+    runs = collected()
+    for name, engine, path, test in promises():
+        assert (path, test) in runs, f"{name}: {path} has no {test}"
+        assert engine in runs[path, test], f"{name}: {test} of {path} does not run on {engine}"
+
+
+def test_a_test_of_one_engine_holds_no_promise_of_the_other() -> None:
+    of_duckdb = {
+        ("tests/conformance/test_append_version.py", "test_replace_partition_is_refused_with_the_reason"),
+        ("tests/crash/test_killed.py", "test_killed_before_a_statement"),
+        ("tests/races/test_two_runs.py", "test_the_same_slices"),
+    }
+    of_postgresql = {
+        ("tests/conformance/test_postgres_rights.py", "test_the_rights_of_the_page_are_enough"),
+        ("tests/crash/test_postgres_killed.py", "test_killed_before_a_statement"),
+        ("tests/races/test_histories.py", "test_a_sample_of_histories"),
+    }
+    runs = collected()
+    assert all(runs[each] == {"duckdb"} for each in of_duckdb)
+    assert all(runs[each] == {"postgresql"} for each in of_postgresql)
+    assert runs["tests/conformance/test_rerun.py", "test_t05_1_a_group_without_a_source_row_is_removed"] == {
+        "duckdb",
+        "postgresql",
+    }
