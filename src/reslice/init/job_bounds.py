@@ -212,7 +212,7 @@ class Rewriter:
         is_time = finer is not None and self._family(finer, select) not in _NO_TIME
         if is_time or self.is_instant(left, select, found):
             if any(each.kind == "between" for each in found):
-                text = f"{left.sql('duckdb')} BETWEEN two instants left out what comes after the last one"
+                text = f"{self.query.shown(left)} BETWEEN two instants left out what comes after the last one"
                 self.unsure.append(f"{text}; the draft takes each day to its end")
             return [
                 exp.GTE(this=left, expression=exp.column(BOUND["start_instant"])),
@@ -254,12 +254,12 @@ class Rewriter:
         unit = self._unit(left, select)
         if unit is None or unit in _PARTS.get(self.unit, (self.unit,)):
             return None
-        shown = left.sql("duckdb")
+        shown = self.query.shown(left)
         text = f"range: the job limits {shown}, by the {unit}, and a slice is {_a(self.unit)}"
         for column, where in self._columns_behind(left, select):
             family = self._family(column, where)
             if where is select and (self.unit is not Unit.HOUR or family not in _NO_TIME):
-                self.unsure.append(f"{text}; the draft limits {column.sql('duckdb')} instead")
+                self.unsure.append(f"{text}; the draft limits {self.query.shown(column)} instead")
                 return column
         self.unsure.append(f"{text}; {shown} between :start and :end may never be true: limit a time by hand")
         return None
@@ -300,7 +300,7 @@ class Rewriter:
 
 
 def _is_cast_to_time(value: exp.Expr) -> bool:
-    kinds = ("timestamp", "timestamptz", "datetime")
+    kinds = ("timestamp", "timestampntz", "timestamptz", "datetime")
     return isinstance(value, exp.Cast | exp.TryCast) and bool(value.to.is_type(*kinds))
 
 

@@ -133,8 +133,8 @@ def _or_another(engine: str) -> str:
     return f"if the job is not in the SQL of {engine}, name its dialect:  --dialect NAME"
 
 
-def unrepeatable(query: exp.Expr) -> list[str]:
-    """Name what makes a source give other rows when it is run again."""
+def unrepeatable(query: exp.Expr, engine: str) -> list[str]:
+    """Name, in the dialect of the target database, what makes a source give other rows when it is run again."""
     checks: tuple[tuple[Callable[[exp.Expr], bool], str], ...] = (
         (_is_random, "is another value each time"),
         (_is_clock, "is the time of the run: a run next month computes other rows for the same range"),
@@ -142,7 +142,7 @@ def unrepeatable(query: exp.Expr) -> list[str]:
     )
     found = []
     for is_one, told in checks:
-        texts = list(dict.fromkeys(_shown(node, "duckdb") for node in query.walk() if is_one(node)))
+        texts = list(dict.fromkeys(_shown(node, engine) for node in query.walk() if is_one(node)))
         if texts:
             found.append(f"not repeatable: {', '.join(texts[:3])} {told}")
     return found

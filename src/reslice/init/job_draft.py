@@ -101,13 +101,13 @@ class Drafted:
 
     def source(self, proposal: Proposal) -> tuple[str, list[str]]:
         """Return the text of the source under a contract, and what is not sure about it. To be asked once."""
-        own, _ = OWN[self.engine.name]
+        own = self.query.dialect
         doubts = damages(self.job.query, self.job.script.dialect, own)
         self._bound(proposal.slice.column, proposal.slice.unit, doubts)
         tree = self._columns(proposal.computed)
         self._tables(tree, doubts)
         self._marks(tree, doubts)
-        doubts += unrepeatable(tree)
+        doubts += unrepeatable(tree, own)
         fit(tree, own, self.target)
         text = render(tree, own)
         return _BOUND_WORD.sub(lambda found: f":{found[1][_PREFIX:]}", text), doubts
@@ -116,11 +116,11 @@ class Drafted:
         """Put the bounds in, where the job limits the slice, or where the slice is made."""
         output = self.output(name)
         found, told = related(self.query, output, self.conditions, name)
-        doubts += [*told, *_staying(self.conditions, found)]
+        doubts += [*told, *_staying(self.query, self.conditions, found)]
         rewriter = Rewriter(self.query, self._family_of(), unit, output, doubts)
         if found:
             rewriter.replace(found)
-            _judge(found, doubts)
+            _judge(self.query, found, doubts)
         elif output is not None and output.origin is not None and output.select is not None:
             rewriter.add(output.origin, output.select)
             doubts.append(f"range: the job does not limit {name}; the draft does, where {name} is made")
@@ -197,7 +197,7 @@ class Drafted:
 
 def drafted(engine: Engine, job: Job, target: Target | None) -> Drafted:
     """Read a job's query: its columns under the names of the table, its grain, slice and conditions."""
-    query = JobQuery(job.query.copy())
+    query = JobQuery(job.query.copy(), OWN[engine.name][0])
     unsure = list(job.unsure)
     name_outputs(query, job, target, unsure)
     outputs = query.outputs()
@@ -260,10 +260,10 @@ def _disagreement(found: JobGrain, job: Job, chosen: JobSlice | None) -> list[st
     return doubts
 
 
-def _judge(found: Sequence[Bounding], doubts: list[str]) -> None:
+def _judge(query: JobQuery, found: Sequence[Bounding], doubts: list[str]) -> None:
     """Say where the job's own condition was no closed range."""
     kinds = {each.kind for each in found}
-    lefts = ", ".join(dict.fromkeys(each.left.sql("duckdb") for each in found))
+    lefts = ", ".join(dict.fromkeys(query.shown(each.left) for each in found))
     if "watermark" in kinds:
         doubts.append(
             f"range: the job goes on from what the table holds ({lefts}); the draft takes the range it is given"
@@ -276,10 +276,10 @@ def _judge(found: Sequence[Bounding], doubts: list[str]) -> None:
         doubts.append(f"range: the job leaves out the first value of {lefts}; the draft takes it")
 
 
-def _staying(conditions: Sequence[Bounding], found: Sequence[Bounding]) -> list[str]:
+def _staying(query: JobQuery, conditions: Sequence[Bounding], found: Sequence[Bounding]) -> list[str]:
     """Name the conditions with a fixed date that no range replaces: other days may never pass them."""
     texts = [
-        each.node.sql("duckdb") for each in conditions if each not in found and any(day_text(v) for v in each.values)
+        query.shown(each.node) for each in conditions if each not in found and any(day_text(v) for v in each.values)
     ]
     return [f"range: {text} stays in the source as it is; no range moves that date" for text in dict.fromkeys(texts)]
 
@@ -304,7 +304,7 @@ def _write_out_constant(
             group = output.select.args.get("group")
             if group is not None and not group.args.get("all"):
                 group.set("expressions", [value.copy(), *group.expressions])
-            text = f"slice: the job writes its own date into {name}; the draft takes {value.sql('duckdb')}"
+            text = f"slice: the job writes its own date into {name}; the draft takes {query.shown(value)}"
             unsure.append(
                 f"{text}, by which it is filtered" + ("" if each.kind == "equal" else "; is one slice one such day?")
             )

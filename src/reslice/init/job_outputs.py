@@ -52,14 +52,19 @@ class Output:
 
 
 class JobQuery:
-    """A query with its WITH expressions by name."""
+    """A query with its WITH expressions by name. `dialect` is that of the database, in which parts of it are said."""
 
-    def __init__(self, tree: exp.Query) -> None:
+    def __init__(self, tree: exp.Query, dialect: str) -> None:
         self.tree = tree
+        self.dialect = dialect
         self.named: dict[str, exp.Query] = {}
         for each in tree.find_all(exp.CTE):
             if isinstance(each.this, exp.Query):
                 self.named.setdefault(each.alias.lower(), each.this)
+
+    def shown(self, part: exp.Expr) -> str:
+        """Return a part of the query as a person would write it for the database."""
+        return part.sql(self.dialect)
 
     def outputs(self) -> list[Output]:
         """Return the columns of the query, in order."""

@@ -95,7 +95,7 @@ def related(
         and any(value.sql() in texts or marks & set(MARK.findall(value.sql())) for value in each.values)
     ]
     doubts = [
-        f"range: {each.left.sql('duckdb')} is limited by the same dates, and now by the range as well"
+        f"range: {query.shown(each.left)} is limited by the same dates, and now by the range as well"
         for each in others
         if own
     ]
