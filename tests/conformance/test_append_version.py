@@ -242,6 +242,28 @@ def test_a_file_that_is_named_like_the_schema_of_the_ledger_needs_another_one(tm
     database.close()
 
 
+@only("postgresql", "a view keeps the names of the columns that it was made with")
+def test_a_column_that_is_renamed_needs_the_view_made_again(orders: Orders) -> None:
+    expected = twice_published(orders)
+    orders.database.execute("ALTER TABLE daily_orders RENAME COLUMN amount_cents TO cents")
+    orders.source(
+        "SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) + 1 AS cents"
+        " FROM orders_fact WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel"
+    )
+    orders.declare(measures={"order_count": {"min": 1}, "cents": {}})
+    error = orders.fails("run", Refused, WHOLE)
+    assert kinds(error) == ["method_unsupported"]
+    assert "amount_cents" in error.failures[0].found[0] and "file" not in error.next
+    drop = error.next.partition("  ")[2]
+    assert drop == f"DROP VIEW {orders.database.quoted('daily_orders_current')}"
+    orders.database.execute(drop)
+    assert orders.handle.run(WHOLE).outcome is Outcome.PUBLISHED
+    raised = [(*key, cents + 1) for *key, cents in expected]
+    assert (
+        orders.database.rows(f"SELECT {SHOP.replace('amount_', '')} FROM daily_orders_current ORDER BY 1, 2") == raised
+    )
+
+
 def test_a_file_that_is_named_like_the_schema_of_the_table(tmp_path: Path) -> None:
     database = DuckDBDatabase(tmp_path, "main.duckdb")
     orders = Orders(database, method="append_version")

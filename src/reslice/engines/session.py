@@ -16,7 +16,7 @@ from reslice.engines.failures import interrupted
 from reslice.engines.sql import quote
 from reslice.errors import ResliceError
 from reslice.ranges import Moment, Scope, moment_from_column
-from reslice.values import Column, Family, Number, Staged
+from reslice.values import Column, Family, Number, Staged, Target
 
 
 class Session(Protocol):
@@ -129,6 +129,10 @@ class SqlSession(ABC):
     @abstractmethod
     def columns_of(self, table: str, wanted: Iterable[str]) -> tuple[Column, ...]:
         """Return the columns of a temporary table, in its order, in the spelling of `wanted`."""
+
+    @abstractmethod
+    def way_on_without_view(self, view: str, target: Target) -> str:
+        """Return what helps where the database does not take the view of the current versions of a table."""
 
     @abstractmethod
     def words_of(self, error: Exception) -> str:

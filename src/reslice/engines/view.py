@@ -79,7 +79,8 @@ def make_view(session: SqlSession, contract: Contract, target: Target) -> None:
     """Make the view that others read, or bring it up to date; the caller commits.
 
     Raises Refused[contract_changed] when the versions that are there go by slices of another unit or zone, and
-    Refused[method_unsupported] when a view cannot name its tables: the database is called as a schema of it is.
+    Refused[method_unsupported] when the database does not take the view: one in DuckDB cannot name its tables where the
+    file is called as a schema of it is, and one in PostgreSQL keeps the names of the columns it was made with.
     """
     wanted = versions.view(session.dialect, contract, target)
     comment = _comment(session, target) or ""
@@ -92,7 +93,7 @@ def make_view(session: SqlSession, contract: Contract, target: Target) -> None:
         for statement in wanted.statements:
             session.execute(statement)
     except session.not_understood as error:
-        after = f"give the file another name than {target.catalog}, or choose another  ledger: {{schema: …}}"
+        after = session.way_on_without_view(wanted.name, target)
         raise _refused(contract, "method_unsupported", session.words_of(error), after) from error
 
 

@@ -18,7 +18,7 @@ from reslice.engines.failures import interrupted, misused
 from reslice.engines.session import Session, SqlSession
 from reslice.engines.sql import text_literal
 from reslice.errors import Failure, ResliceError
-from reslice.values import Column
+from reslice.values import Column, Target
 
 SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "python_enable_replacements = false")
 """Progress is asked for, not printed; a table that is not there is not looked for among Python's variables."""
@@ -132,6 +132,10 @@ class DuckDBSession(SqlSession):
             {"catalog": catalog, "schema": schema, "name": name},
         )
         return rows[0][0] if rows else None
+
+    def way_on_without_view(self, view: str, target: Target) -> str:
+        """Return what helps where a view cannot name its tables: it takes the file's name for that of a schema."""
+        return f"give the file another name than {target.catalog}, or choose another  ledger: {{schema: …}}"
 
     def words_of(self, error: Exception) -> str:
         """Return the first line of what the driver says."""

@@ -30,7 +30,7 @@ from reslice.engines.session import SqlSession
 from reslice.engines.sql import column_list
 from reslice.errors import Failure, ResliceError
 from reslice.parameters import READING_VERBS, main_verb
-from reslice.values import Column
+from reslice.values import Column, Target
 
 SETTINGS = {
     "DateStyle": "ISO, YMD",
@@ -259,6 +259,10 @@ class PostgresSession(SqlSession):
     def comment_on(self, catalog: str, schema: str, name: str) -> str | None:
         """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
         return comment_on(self, schema, name)
+
+    def way_on_without_view(self, view: str, target: Target) -> str:
+        """Return what helps where a view that is there has columns of other names, which it keeps for ever."""
+        return f"drop the view, which the next run makes again:  DROP VIEW {view}"
 
     def words_of(self, error: Exception) -> str:
         """Return the first line of what the server says."""
