@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Protocol
+
 from reslice.engines.postgres.dialect import family_of
 from reslice.engines.session import Session
 from reslice.values import Column, Fill
@@ -18,6 +21,13 @@ TYPES = (
 BASE_TYPE = "pg_catalog.format_type(y.oid, y.modifier)"
 TYPE = "pg_catalog.format_type(a.atttypid, a.atttypmod)"
 KIND = "y.typtype"
+
+
+class Parser(Session, Protocol):
+    """A session that can ask what a statement would return."""
+
+    def parsed(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+        """Return name, type and modifier of each column that a statement would return; it is not executed."""
 
 
 def column_of(name: str, type_text: str, base: str, kind: str, fill: Fill = Fill.PLAIN) -> Column:
@@ -47,6 +57,17 @@ def columns_of(session: Session, table: str) -> tuple[Column, ...]:
         {"name": table},
     )
     return tuple(column_of(*row) for row in rows)
+
+
+def select_columns(session: Parser, select: str, values: Mapping[str, Any]) -> tuple[Column, ...]:
+    """Return the columns of a SELECT that the server only reads; rights are not looked at."""
+    columns = session.parsed(select, values)
+    rows = session.execute(
+        f"SELECT {TYPE}, {BASE_TYPE}, {KIND} FROM unnest(CAST($types AS oid[]), CAST($modifiers AS integer[]))"
+        f" WITH ORDINALITY AS a (atttypid, atttypmod, place){TYPES} ORDER BY a.place",
+        {"types": [each[1] for each in columns], "modifiers": [each[2] for each in columns]},
+    )
+    return tuple(column_of(name, *row) for (name, *_), row in zip(columns, rows, strict=True))
 
 
 def shape_of(session: Session, table: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reslice.contract import Contract
 from reslice.engines import sql, versions
 from reslice.engines.health import SqlHealth
 from reslice.engines.postgres import ahead, rights, surroundings
-from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPES
-from reslice.engines.postgres.dialect import family_of
+from reslice.engines.postgres.catalog import select_columns
 from reslice.engines.postgres.probe import probed
 from reslice.engines.postgres.records import PostgresLedger
 from reslice.engines.refusals import NEXT_RIGHTS
@@ -40,13 +39,8 @@ ORDER BY 1, 2
 """
 
 
-def no_pooler() -> str | None:
-    """Return that no proxy was looked for."""
-    return None
-
-
 class PostgresHealth(SqlHealth):
-    """Answers the questions of doctor from one session's database. `find_pooler` says what a proxy was seen to do."""
+    """Answers the questions of doctor from one session's database. `pooler` says what a proxy was seen to do."""
 
     stand_in = "function"
     hour_cut = "date_trunc('hour', …) of the instant itself"
@@ -55,7 +49,7 @@ class PostgresHealth(SqlHealth):
     def __init__(self, session: PostgresSession, records: PostgresLedger) -> None:
         super().__init__(session, records)
         self._postgres = session
-        self.find_pooler: Callable[[], str | None] = no_pooler
+        self.pooler: str | None = None
 
     def place(self) -> Place:
         """Say which database it is, and whether reslice works on this version of it."""
@@ -72,7 +66,7 @@ class PostgresHealth(SqlHealth):
     def server(self) -> tuple[Finding, ...]:
         """Say whether the server takes writes, holds text that is known, and gives a session to itself."""
         with self._session.translated(None, "the settings of the server"):
-            return tuple(surroundings.server(self._session, self.find_pooler()))
+            return tuple(surroundings.server(self._session, self.pooler))
 
     def _stand_ins(self) -> list[tuple[str]]:
         return []  # only the server's own are called, and one of those that was replaced has no name of its own
@@ -122,18 +116,9 @@ class PostgresHealth(SqlHealth):
 
     def _columns_of(self, select: str, values: Mapping[str, Any], contract: Contract) -> tuple[Column, ...]:
         """Let the server read the SELECT, and then plan it, by which it looks at rights; nothing is executed."""
-        columns = self._postgres.parsed(select, values)
+        columns = select_columns(self._postgres, select, values)
         self._session.execute(f"EXPLAIN {select}", values)
-        rows = self._session.execute(
-            "SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), "
-            f"{BASE_TYPE}, {KIND} FROM unnest(CAST($types AS oid[]), CAST($modifiers AS integer[]))"
-            f" WITH ORDINALITY AS a (atttypid, atttypmod, place){TYPES} ORDER BY a.place",
-            {"types": [each[1] for each in columns], "modifiers": [each[2] for each in columns]},
-        )
-        return tuple(
-            Column(name, type_text, family_of(base, kind))
-            for (name, *_), (type_text, base, kind) in zip(columns, rows, strict=True)
-        )
+        return columns
 
     def _key(self, contract: Contract, target: Target, columns: list[str]) -> str:
         """Return the DDL of a unique key: it begins with the slice column, and so serves to find slices as well."""
@@ -177,4 +162,4 @@ class PostgresHealth(SqlHealth):
     def probe(self, contract: Contract, target: Target) -> tuple[Observation, ...]:
         """Try in a schema of its own, which is gone afterwards, what this server does."""
         column = sql.slice_column(contract, target)
-        return probed(self._postgres, contract, column, self.find_pooler())
+        return probed(self._postgres, contract, column, self.pooler)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from reslice.engines import query as query_text
 from reslice.engines import sql, survey
-from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES
+from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, select_columns
 from reslice.engines.postgres.dialect import family_of
 from reslice.engines.postgres.target import KINDS, described, resolve
-from reslice.engines.session import SqlSession
 from reslice.engines.sql import quote
 from reslice.engines.survey import Look, SqlSurvey
 from reslice.values import Column, Target
@@ -54,6 +53,7 @@ class PostgresSurvey(SqlSurvey):
 
     def __init__(self, session: PostgresSession) -> None:
         super().__init__(session)
+        self._postgres = session
 
     def find(self, name: str) -> Target | None:
         """Describe a table or view by name; None when there is none."""
@@ -106,15 +106,4 @@ class PostgresSurvey(SqlSurvey):
         return f"round({text}, {digits}) = {text}"
 
     def _query_columns(self, body: str, values: dict[str, str]) -> tuple[Column, ...]:
-        return query_columns(self._session, body, values)
-
-
-def query_columns(session: SqlSession, body: str, values: dict[str, str]) -> tuple[Column, ...]:
-    """Return the columns of a query that is not evaluated: those of a table made of it, which is rolled back."""
-    table = f"pg_temp.{quote('reslice_columns')}"
-    try:
-        session.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-        session.execute(f"{query_text.create(table, query_text.subquery(body))} WITH NO DATA", values)
-        return session.columns_of(table, ())
-    finally:
-        session.roll_back()
+        return select_columns(self._postgres, query_text.subquery(body), values)
