@@ -17,7 +17,9 @@ from reslice.cli_session import Session
     ),
 )
 @click.argument("target", required=False)
-@click.option("--probe", is_flag=True, help="Also try what the database really does, in a place that is gone afterwards.")
+@click.option(
+    "--probe", is_flag=True, help="Also try what the database really does, in a place that is gone afterwards."
+)
 @json_option
 @click.pass_obj
 def doctor(session: Session, target: str | None, probe: bool, is_json: bool) -> int:

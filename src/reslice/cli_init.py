@@ -30,6 +30,7 @@ _FILE_SUFFIXES = (".duckdb", ".ddb", ".db")
     cls=Command,
     examples=(
         "reslice init daily_orders --table daily_orders --connection duckdb:///warehouse.duckdb",
+        "reslice init daily_orders --table sales.daily_orders --connection postgresql://loader@db.example/shop",
         "reslice init --source old_job.sql --dialect snowflake",
         "reslice init --ledger --sql --role loader",
     ),

@@ -146,7 +146,7 @@ class _Target:
         return [(column, (name, column)) for column, _ in _entries(self.data.get(name))]
 
     def _columns(self) -> None:
-        """No column is named twice. DuckDB tells no capitals apart in names, so neither does this rule."""
+        """No column is named twice. DuckDB tells no capitals apart in names, so no contract of any engine does."""
         seen: dict[str, tuple[str, KeyPath]] = {}
         for part, named in (("grain", self.grain), ("a measure", self.measures), ("a stamp", self.stamps)):
             for column, key in named:

@@ -165,7 +165,9 @@ KINDS: dict[str, Kind] = {
     "source_type": Kind(Refused, "a column of the source has another kind of type than the target's column"),
     "lossy_value": Kind(Refused, "a staged value does not survive the cast to the target's type"),
     "ledger_foreign": Kind(Refused, "the ledger's schema holds tables not ours, or another ledger guards the table"),
-    "functions_replaced": Kind(Refused, "a macro of the database replaces a function that fingerprints are made with"),
+    "functions_replaced": Kind(
+        Refused, "a function or macro of the database replaces one that fingerprints are made with"
+    ),
     "key_repeated": Kind(Refused, "several staged rows share one grain key"),
     "key_null": Kind(Refused, "a grain column is NULL where the contract forbids it"),
     "slice_null": Kind(Refused, "the slice column is NULL in staged rows"),
@@ -192,8 +194,8 @@ KINDS: dict[str, Kind] = {
     "max_slices": Kind(Stopped, "the range has more slices than the contract allows in one run"),
     # try again (4)
     "database_unavailable": Kind(Retryable, "the database cannot be reached or opened"),
-    "database_busy": Kind(Retryable, "another process holds the database file, or a lock was not free in time"),
-    "conflict": Kind(Retryable, "another transaction changed the same rows; everything was rolled back"),
+    "database_busy": Kind(Retryable, "another process has the file open (DuckDB), or a lock was not free in time"),
+    "conflict": Kind(Retryable, "another transaction changed the rows, or kept its lock; everything was rolled back"),
     "source_failed": Kind(Retryable, "the database failed while it evaluated the SQL of a file"),
     "publish_failed": Kind(
         Retryable, "the database failed while the slice was being replaced; everything was rolled back"

@@ -1,7 +1,7 @@
 """A project is one `reslice.yml` and the database it names: what the command line does, as an API.
 
-Each call opens the database and lets go of it afterwards: DuckDB files open in one process at a time, and `plan`,
-`verify`, `history` and `show` open them read-only.
+Each call opens the database and lets go of it afterwards. A DuckDB file is open in one process at a time, unless all of
+them only read it, as `plan`, `verify`, `history` and `show` do; to a PostgreSQL server each call is a connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 UNTOUCHED = "nothing was read or written"
 LOOK_WAIT = timedelta(seconds=5)
-"""How long `history` and `show` wait for a process that holds the database."""
+"""How long `history` and `show` wait for a process that has the file open, or a server that starts."""
 
 
 _RUNS_NAMED = 5
@@ -46,8 +46,9 @@ def silent(_step: str) -> None:
 def open_project(path: str | Path = "reslice.yml", connection: Any = None) -> Project:
     """Return the project of a contract file; a mistake in the file is Misused, with every mistake named.
 
-    `connection` is an open DuckDB connection to use instead of opening the file: one process owns a DuckDB file. The
-    project works on a cursor of it, in transactions of its own, and never closes it.
+    `connection` is an open connection of the caller's, in place of the one that the file names; its transaction is not
+    touched, and it is never closed. On DuckDB the project works on a cursor of it, since one process owns a file. On
+    PostgreSQL it is that of psycopg 3, and the project connects beside it, to the same server and as the same role.
     """
     return Project(contract_file.load(path), connection)
 
@@ -179,7 +180,7 @@ class Project:
 
     @contextmanager
     def engine(self, *, read_only: bool, wait: timedelta = LOOK_WAIT, on_step: OnStep = silent) -> Iterator[Engine]:
-        """Open the database for one call and let go of it; `wait` is for another process that holds it."""
+        """Open the database for one call and let go of it; `wait` is for its file or its server to be free."""
         connection = self._file.connection
         module = importlib.import_module(ENGINES[connection.engine])
         if self._connection is not None:

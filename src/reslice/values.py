@@ -127,11 +127,11 @@ class Target:
 
     @property
     def beside(self) -> str:
-        """The name without the catalog, which in DuckDB is what the file is called, or attached as, at the moment."""
+        """The name without the catalog: what a DuckDB file is called or attached as at the moment, or the database."""
         return f"{self.schema}.{self.table}"
 
     def is_called(self, resolved: str) -> bool:
-        """Whether a name in the table's own ledger means this table, whatever the file was called then."""
+        """Whether a name in the table's own ledger means this table, whatever the file or database was called then."""
         return resolved == self.resolved or resolved.partition(".")[2] == self.beside
 
     def column(self, name: str) -> Column:
@@ -603,7 +603,7 @@ class LedgerRun:
     sql: tuple[str, ...]
     process: str = ""
     alive: bool = False
-    """Whether the connection that runs it is open in this process; no other process can have the file open."""
+    """Whether the connection that runs it is open: on the server; for DuckDB in this process, which has the file."""
     pruned_at: datetime | None = None
     """When its kept rows and groups were let go of, because they were older than `ledger.keep_days`."""
     slice_rows: tuple[LedgerSlice, ...] = ()

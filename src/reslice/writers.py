@@ -33,7 +33,7 @@ def writer_lock(connection: Any, table: str, *, schema: str = "reslice", wait: t
 
     `schema` is the contract's `ledger: {schema: …}`; `wait` is a timedelta, or text such as `10m`. A fence, and a
     ledger, that are missing are made first, in a transaction of their own. One table per block; a thread needs a
-    connection of its own, which `connection.cursor()` is on DuckDB, and not on PostgreSQL.
+    connection of its own: on DuckDB `connection.cursor()` is one, on PostgreSQL it takes another `psycopg.connect(…)`.
 
     Raises Misused[usage] when the connection has a transaction open already, or the block ended the one it was given;
     Refused[target_missing, target_not_table, target_rights, ledger_foreign]; Retryable[database_busy] when the turn did

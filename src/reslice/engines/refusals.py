@@ -14,7 +14,7 @@ from reslice.values import Target
 
 
 def refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> None:
-    """Refuse when fingerprints are not what they are by definition: a macro of the database bears a built-in's name."""
+    """Refuse when fingerprints are not what they are by definition: something else bears a built-in function's name."""
     if (int(found[0]), int(found[1])) == sql.KNOWN_ANSWER:
         return
     asked = "the functions that fingerprints are made with are the database's own"

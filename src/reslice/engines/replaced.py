@@ -44,7 +44,7 @@ def replaced_rows(session: Catalog, contract: Contract, target: Target, undone: 
 
 
 def _kept_then(session: Catalog, contract: Contract, target: Target, undone: LedgerRun, where: str) -> str:
-    """Return the table that keeps the rows which the run replaced; another one has it where the file was renamed.
+    """Return the table that keeps the rows which the run replaced; another one where the database was renamed.
 
     Refuse when the table's columns are others than they were then, and name those that differ.
     """

@@ -25,8 +25,8 @@ OURS = "reslice"
 def table_key(target: Target) -> str:
     """Return the name under which the ledger has the versions of a table, and under which the view asks for them.
 
-    It is without the catalog, which in DuckDB is the name of the file, or whatever a reader has attached it as. Names
-    that hold a dot are quoted: `"a.b".c` and `a."b.c"` are two tables.
+    It is without the catalog, which is the name of the database, and in DuckDB that of the file, or whatever a reader
+    has attached it as. Names that hold a dot are quoted: `"a.b".c` and `a."b.c"` are two tables.
     """
     names = (target.schema, target.table)
     return sql.dotted(*names) if any(mark in name for name in names for mark in '."') else ".".join(names)
@@ -109,7 +109,8 @@ class View:
 def view(dialect: Dialect, contract: Contract, target: Target) -> View:
     """Return the view that a contract needs.
 
-    It names no catalog, so that it is the same in a file that is renamed, copied, or attached under another name.
+    It names no catalog, so that it is the same in a file or a database that is renamed or copied, and in a file that is
+    attached under another name.
     """
     name = sql.dotted(target.catalog, target.schema, view_name(target))
     where = quote(contract.ledger.schema)

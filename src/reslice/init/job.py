@@ -220,7 +220,7 @@ def _flat(condition: exp.Expr | None) -> list[exp.Expr]:
 
 
 def table_name(table: exp.Expr) -> str:
-    """Return a table's name as DuckDB has it, without alias or partition."""
+    """Return a table's name as DuckDB and PostgreSQL write it, without alias or partition."""
     parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.args.get("this")) if part]
     if not isinstance(table, exp.Table) or not all(isinstance(part, exp.Identifier) for part in parts):
         return table.name

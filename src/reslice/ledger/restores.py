@@ -9,7 +9,7 @@ from reslice.engines.session import Session
 from reslice.values import Fingerprint, RestoredSlice, SliceWrite, State, Target
 
 _OF_TABLE = "(r.table_name = $table_name OR substr(r.table_name, position('.' IN r.table_name) + 1) = $beside)"
-"""Runs of one table, also from before its file was renamed: a table and its ledger are in one file."""
+"""Runs of one table, also from before its DuckDB file or its database was renamed: its ledger is in there with it."""
 
 
 def _table(target: Target) -> dict[str, Any]:
