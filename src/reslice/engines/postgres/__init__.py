@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import psycopg
 
 from reslice.contract import Connection
 from reslice.engines.failures import misused
-from reslice.engines.postgres.connection import behind_transaction_pooler, open_connection, same_parameters
+from reslice.engines.postgres.connection import (
+    behind_transaction_pooler,
+    open_connection,
+    opened_by,
+    same_parameters,
+)
+from reslice.engines.postgres.connection_errors import pooled
 from reslice.engines.postgres.engine import Postgres
-from reslice.errors import Failure, Refused
+from reslice.errors import Failure
 
 __all__ = ["KEY_VIOLATION", "Postgres", "adopt", "connect"]
 
@@ -26,29 +30,23 @@ def connect(connection: Connection, *, read_only: bool, wait: timedelta, on_wait
     """Connect to the server of a contract.
 
     Raises Misused[connection] when it cannot be used as it is written, Retryable[database_unavailable] when it is not
-    there, Refused[pooler] when it is to be written through a proxy that shares connections between transactions.
+    there, Refused[pooler] when it is to be written through a proxy that shares connections between transactions; where
+    it is only to be read, staging raises that.
     """
 
     def opened() -> psycopg.Connection[Any]:
         return open_connection(connection, wait, on_wait)
 
     first = opened()
-    found = None if read_only else behind_transaction_pooler(first, connection.url)
-    if found is not None:
+    pooler = behind_transaction_pooler(first, connection.url)
+    if pooler is not None:
         first.close()
-        asked = f"connection: {connection.shown}; a run keeps locks and temporary tables between its transactions"
-        after = "name the server itself, or a pool in session mode"
-        failure = Failure("pooler", asked, (found,), after)
-        raise Refused(connection.shown, [failure], unchanged="nothing was read or written")
+        if not read_only:
+            raise pooled(connection.shown, pooler, unchanged="nothing was read or written")
+        first = opened()
     engine = Postgres(first, shown=connection.shown, reopen=opened)
-    engine.health.find_pooler = partial(_pooler, opened, connection.url)
+    engine.health.pooler = pooler
     return engine
-
-
-def _pooler(opened: Callable[[], psycopg.Connection[Any]], url: str) -> str | None:
-    """Return how a proxy was seen to share connections between transactions; None where there is none."""
-    with closing(opened()) as connection:
-        return behind_transaction_pooler(connection, url)
 
 
 def adopt(connection: Any, shown: str) -> Postgres:
@@ -61,4 +59,11 @@ def adopt(connection: Any, shown: str) -> Postgres:
     def opened() -> psycopg.Connection[Any]:
         return same_parameters(connection)
 
-    return Postgres(opened(), shown=shown, reopen=opened)
+    first = opened()
+    pooler = behind_transaction_pooler(first, opened_by(connection))
+    if pooler is not None:
+        first.close()
+        first = opened()
+    engine = Postgres(first, shown=shown, reopen=opened)
+    engine.health.pooler = pooler
+    return engine

@@ -78,6 +78,16 @@ def same_parameters(
 
 def reconnected(connection: psycopg.Connection[Any], shown: str) -> psycopg.Connection[tuple[Any, ...]]:
     """Return another connection like one that is open, or that was lost; raises as `open_connection`."""
+    opened, error = _tried(opened_by(connection))
+    if opened is None:
+        assert error is not None
+        password = connection.info.password
+        raise not_opened(shown, error, Hidden((password,) if password else ()))
+    return _new_enough(shown, opened)
+
+
+def opened_by(connection: psycopg.Connection[Any]) -> str:
+    """Return what another connection like one is opened by; its password is in it."""
     info, pgconn = connection.info, connection.pgconn
     parameters = {option.keyword.decode(): option.val.decode() for option in pgconn.info if option.val}
     for key in ("service", "hostaddr", "password"):
@@ -85,11 +95,7 @@ def reconnected(connection: psycopg.Connection[Any], shown: str) -> psycopg.Conn
     # Of several hosts the caller is connected to one.
     parameters |= {"host": info.host, "port": str(info.port)}
     parameters |= {key: value for key, value in (("hostaddr", info.hostaddr), ("password", info.password)) if value}
-    opened, error = _tried(make_conninfo("", **parameters))
-    if opened is None:
-        assert error is not None
-        raise not_opened(shown, error, Hidden((info.password,) if info.password else ()))
-    return _new_enough(shown, opened)
+    return make_conninfo("", **parameters)
 
 
 def address_of(host: str, port: int) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from reslice.errors import SAME_AGAIN, Failure, Misused, ResliceError, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Misused, Refused, ResliceError, Retryable
 
 MASK = "***"
 UNCHANGED = "nothing was read or written"
@@ -199,6 +199,13 @@ def not_opened(shown: str, error: psycopg.Error, hide: Hidden) -> ResliceError:
     if is_mistake(error):
         return misused(shown, lines, "correct the connection, or the rights of its role")
     return Retryable(shown, [Failure("database_unavailable", asked, lines, SAME_AGAIN)], unchanged=UNCHANGED)
+
+
+def pooled(shown: str, found: str, *, unchanged: str) -> Refused:
+    """Return the refusal of a proxy that was `found` to give single transactions, which no staged rows outlive."""
+    asked = f"connection: {shown}; locks and temporary tables are kept from one transaction to the next"
+    failure = Failure("pooler", asked, (found,), "name the server itself, or a pool in session mode")
+    return Refused(shown, [failure], unchanged=unchanged)
 
 
 def misused(shown: str, found: tuple[str, ...], after: str) -> Misused:

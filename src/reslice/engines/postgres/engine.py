@@ -20,6 +20,7 @@ from reslice.engines.engine import SqlEngine
 from reslice.engines.failures import misused
 from reslice.engines.postgres import locks
 from reslice.engines.postgres.connection import address_of
+from reslice.engines.postgres.connection_errors import pooled
 from reslice.engines.postgres.health import PostgresHealth
 from reslice.engines.postgres.publish import publish
 from reslice.engines.postgres.records import PostgresLedger
@@ -88,6 +89,9 @@ class Postgres(SqlEngine, PostgresSession):
         """Open the snapshot, and give it its number while no other staging of this table does."""
         limit = contract.timeouts.statement
         key = locks.key(locks.STAGING, text_literal(target.resolved))
+        if self.health.pooler is not None:
+            unchanged = f"{contract.table} is as it was; nothing was written"
+            raise pooled(self.shown, self.health.pooler, unchanged=unchanged)
         refuse_without_temporary(self, contract)
         if opened is not None:  # numbers and snapshots are in one order
             self._end_when_idle(milliseconds(contract.timeouts.idle))  # whoever holds the lock and is gone lets go
