@@ -41,11 +41,14 @@ targets:
 """
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
+VERSIONS = [pytest.param(18, id="postgresql18"), pytest.param(16, id="postgresql16", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def server(request: pytest.FixtureRequest) -> Iterator[postgres.Server]:
     """A server that lets its role in over TCP with a password only, and writes down every statement."""
     try:
-        with postgres.disposable(18, {"log_statement": "all", "log_connections": "on"}) as running:
+        with postgres.disposable(request.param, {"log_statement": "all", "log_connections": "on"}) as running:
             rules = running.folder / "pg_hba.conf"
             rules.write_text("host all clerk 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
             with psycopg.connect(running.url(user=postgres.ADMIN), autocommit=True) as admin:

@@ -21,6 +21,7 @@ from tests.model_rows import Order
 from tests.races.shop_postgres import Shop, opened
 
 D1, D2, D3 = (date(2024, 3, day) for day in (1, 2, 3))
+VERSIONS = [pytest.param(18, id="postgresql18"), pytest.param(16, id="postgresql16", marks=pytest.mark.slow)]
 
 
 @dataclass
@@ -46,10 +47,10 @@ class Shared:
         project.load(self.connection, self.model, {order_id: order})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=VERSIONS)
 def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """Open the shop on a PostgreSQL server of its own; a test says on which version, or runs on the newest."""
-    version = getattr(request, "param", 18)
+    """Open the shop on a PostgreSQL server of its own; a test says on which version, or runs on both."""
+    version = request.param
     try:
         with opened(version, tmp_path_factory.mktemp("races")) as found:
             yield found

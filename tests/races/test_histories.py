@@ -127,7 +127,6 @@ def test_a_sample_of_histories(shop: Shop, crew: Crew, seeds: range) -> None:
     assert told["published"] and told["wrote"]
 
 
-@pytest.mark.parametrize("shop", [18], indirect=True)
 @pytest.mark.parametrize("ranges", ["equal", "disjoint"])
 @pytest.mark.parametrize("method", METHODS)
 def test_runs_that_find_no_ledger_all_finish(shop: Shop, crew: Crew, ranges: str, method: str) -> None:
@@ -144,7 +143,6 @@ def test_runs_that_find_no_ledger_all_finish(shop: Shop, crew: Crew, ranges: str
 # --- whether anything would be noticed ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shop", [18], indirect=True)
 @pytest.mark.parametrize("what", ["no table lock", "no base check", "no turn"])
 def test_a_publish_that_leaves_something_out_is_noticed(shop: Shop, crew: Crew, what: str) -> None:
     """What is replaced is then not what was compared, and the very same history is right when nothing is left out."""

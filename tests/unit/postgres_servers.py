@@ -60,11 +60,11 @@ def _ways(role: str) -> tuple[str, str]:
 
 
 @contextmanager
-def server() -> Iterator[Server]:
+def server(version: int = 18) -> Iterator[Server]:
     """Yield a server of one's own; where there can be none skip, or fail where CI wants every test."""
     with ExitStack() as stack:
         try:
-            running = stack.enter_context(disposable(18))
+            running = stack.enter_context(disposable(version))
         except NotRunnable as error:
             _missing(str(error))
         yield Server(running.folder, running.port)

@@ -33,9 +33,12 @@ NO_FILE = "No such file or directory"
 NO_NAME = "[Errno -2] Name or service not known"
 
 
-@pytest.fixture(scope="module")
-def shop() -> Iterator[Server]:
-    with server() as running:
+VERSIONS = [pytest.param(18, id="postgresql18"), pytest.param(16, id="postgresql16", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def shop(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with server(request.param) as running:
         running.run(
             f"CREATE ROLE anna LOGIN PASSWORD '{PASSWORD.replace(chr(39), chr(39) * 2)}'",
             "CREATE ROLE guest NOLOGIN",
