@@ -11,9 +11,9 @@ import pytest
 from reslice import cli
 from reslice.errors import PartlyPublished, Refused
 from reslice.values import Outcome
-from tests.conformance.databases import DuckDBDatabase
+from tests.conformance.databases import Database
 from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, SOURCE, T0, Orders, Target, changed, found, kinds
-from tests.conformance.test_identifiers import NAMES, Named, corrected_twice
+from tests.conformance.test_identifiers import NAMES, Named, corrected_twice, in_a_folder_of_its_own
 
 METHODS = EVERY_METHOD
 WHOLE = f"{D1}..{D3}"
@@ -202,29 +202,33 @@ def test_t23_1_reserved_and_mixed_case_names_by_every_method_and_back(orders: Or
 
 @pytest.mark.parametrize("method", ["replace_slice", "append_version"])
 def test_t23_5_every_command_in_a_folder_with_spaces_and_other_letters(
-    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    engine: Database,
+    tmp_path: Path,
+    method: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = tmp_path / "mes données" / "büro 日本"
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    database = DuckDBDatabase(folder, "entrepôt 2024.duckdb")
-    database.execute('CREATE SCHEMA "mes tables"')
+    database = in_a_folder_of_its_own(engine, folder)
+    database.execute('CREATE SCHEMA "mes tables é"')
     orders = Orders(database, folder=folder)
-    database.execute('CREATE TABLE "mes tables".ventes AS SELECT * FROM daily_orders')
+    database.execute('CREATE TABLE "mes tables é".ventes AS SELECT * FROM daily_orders')
     database.let_go()
 
     def says(*words: str, code: int = 0, config: str = "reslice café.yml") -> Any:
         assert cli.main(["-C", str(folder), "--config", config, *words, "--json"]) == code, capsys.readouterr()
         return json.loads(capsys.readouterr().out)
 
-    table = ["--table", '"mes tables".ventes', "--connection", "duckdb:///entrepôt 2024.duckdb"]
+    table = ["--table", '"mes tables é".ventes', "--connection", database.url]
     says("init", "ventes", *table, config="brouillon été.yml")
     assert says("plan", "ventes", WHOLE, config="brouillon été.yml")["diff"]["unchanged"] == 6
 
     orders.file = folder / "reslice café.yml"
-    orders.declare(table='"mes tables".ventes', method=method)
+    orders.declare(table='"mes tables é".ventes', method=method)
     if method == "append_version":
-        database.execute('ALTER TABLE "mes tables".ventes ADD COLUMN version_id varchar')
+        database.execute('ALTER TABLE "mes tables é".ventes ADD COLUMN version_id varchar')
         orders.declare(stamps={"version_id": "run_id"})
     database.execute("UPDATE orders_fact SET amount_cents = 1300 WHERE order_id = 4")
     database.let_go()
@@ -242,7 +246,7 @@ def test_t23_5_every_command_in_a_folder_with_spaces_and_other_letters(
         assert says("versions", "daily_orders")["schema"] == "reslice/versions/1"
     current = "ventes_current" if method == "append_version" else "ventes"
     columns = "order_date, channel, order_count, amount_cents"
-    assert database.rows(f'SELECT {columns} FROM "mes tables".{current} ORDER BY ALL') == list(T0)
+    assert database.rows(f'SELECT {columns} FROM "mes tables é".{current} ORDER BY 1, 2') == list(T0)
     database.let_go()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.databases import only
-from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, T0, Orders, changed, found, ordered
+from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, SOURCE, T0, Orders, changed, found, ordered
 
 METHODS = EVERY_METHOD
 NULLS_ALLOWED = ["order_date", {"column": "channel", "nulls": "allow"}]
@@ -111,6 +111,30 @@ def test_t03_3_the_two_unicode_forms_of_one_word_are_two_groups(orders: Orders, 
     orders.correct(12, 60)
     run = orders.publish(D2, changed=1, unchanged=3, after=changed((D2, COMPOSED, 1, 100), (D2, DECOMPOSED, 1, 60)))
     assert orders.groups(run.id) == [("changed", (D2, DECOMPOSED), (1, 50), (1, 60))]
+
+
+@only("postgresql", "a fixed-width text that is padded with spaces")
+def test_t03_4_padding_of_a_fixed_width_key_is_no_change(orders: Orders) -> None:
+    """The source gives the same channel with its padding and without: it is one group, however it is written."""
+    orders.make_target("order_date date, channel character(10), order_count bigint, amount_cents bigint")
+    orders.fill()
+    orders.correct(4, 1300)
+    padded = [(day, channel.ljust(10), *rest) for day, channel, *rest in changed((D2, "web", 1, 1300))]
+    run = orders.publish(D2, changed=1, unchanged=1, after=padded)
+    assert orders.groups(run.id) == [("changed", (D2, "web"), (1, 1200), (1, 1300))]
+    with_spaces = SOURCE.replace("SELECT order_date, channel,", "SELECT order_date, rpad(channel, 10) AS channel,")
+    for source in (with_spaces, with_spaces.replace("10)", "length(channel) + 2)"), SOURCE):
+        orders.source(source)
+        orders.unchanged(f"{D1}..{D3}")
+        assert orders.rows() == sorted(padded, key=repr) and orders.status(f"{D1}..{D3}").equals_source
+    orders.order(11, D2, "web".ljust(10), 100)
+    error = orders.refuses(D2, "key_repeated")
+    assert "web" in found(error)
+    orders.source(
+        SOURCE.replace("channel", "rtrim(channel) AS channel", 1).replace("BY order_date, channel", "BY 1, 2")
+    )
+    one = [row if row[:2] != (D2, "web".ljust(10)) else (*row[:2], 2, 1400) for row in padded]
+    orders.publish(D2, changed=1, unchanged=1, after=one)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ def _holds_every(source: Column, target: Column) -> bool:
 
 UNLIMITED = frozenset({"text", "character varying"})
 """Types of text of any length, with every space that is in it."""
+PADDED = ("character(", "bpchar")
+"""How the types begin in which spaces at the end are padding, and no part of the value."""
 
 
 class PostgresDialect:
@@ -345,7 +347,10 @@ class PostgresDialect:
         if source.family in (Family.DATE, Family.TIMESTAMP) and target.family in (Family.DATE, Family.TIMESTAMP):
             return f"CAST({cast} AS timestamp) = CAST({expression} AS timestamp)"
         if source.family is Family.TEXT or target.family is Family.TEXT:
-            return f'CAST({cast} AS text) COLLATE "C" = CAST({expression} AS text) COLLATE "C"'
+            before = f"CAST({expression} AS text)"
+            if target.holds.startswith(PADDED):
+                before = f"rtrim({before}, ' ')"
+            return f'CAST({cast} AS text) COLLATE "C" = {before} COLLATE "C"'
         return f"CAST({cast} AS text) = CAST({expression} AS text)"
 
     def _lossy_float(self, expression: str, target: Column, scale: int | None) -> str:
