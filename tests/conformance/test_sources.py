@@ -199,9 +199,10 @@ def test_slices_that_an_older_contract_left_do_not_stop_a_contract_of_another_un
     watched.correct(2, 2600)
     corrected(watched, D2)
     assert watched.run(D3).affected == (D2,)
+    month = "CAST(date_trunc('month', order_date) AS DATE)"
     watched.source(
-        SOURCE.replace("order_date, channel, count", "date_trunc('month', order_date) AS order_date, channel, count")
-        .replace("WHERE order_date BETWEEN", "WHERE date_trunc('month', order_date) BETWEEN")
+        SOURCE.replace("order_date, channel, count", f"{month} AS order_date, channel, count")
+        .replace("WHERE order_date BETWEEN", f"WHERE {month} BETWEEN")
         .replace("GROUP BY order_date, channel", "GROUP BY 1, 2")
     )
     watched.declare(slice={"column": "order_date", "unit": "month"})
