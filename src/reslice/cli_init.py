@@ -183,7 +183,8 @@ def _no_connection(given: dict[str, Any], path: Path) -> Exception:
     url = f"duckdb:///{files[0]}" if len(files) == 1 else "duckdb:///FILE"
     here = f"; this folder has {', '.join(files)}" if files else ""
     found = f"there is no {path.name} that names a database, and no --connection{here}"
-    return _misused("init", "--connection URL", found, _again(given, connection=url))
+    asked = "--connection URL, of a file as duckdb:///FILE or of a server as postgresql://HOST/DATABASE"
+    return _misused("init", asked, found, _again(given, connection=url))
 
 
 def _again(given: dict[str, Any], **changed: str) -> str:
