@@ -114,6 +114,8 @@ class Target:
     fixed: frozenset[str] = frozenset()
     """Columns that have their value from the database, and of which an UPDATE may not give another."""
     number: int | None = None
+    shape: str = ""
+    """What changes with the table, its columns and what hangs on it, where the engine looks at it again."""
     """By which the database knows the table, whatever it is called."""
     name_bytes_max: int | None = None
     """How long a name may be in this database; longer ones are cut."""

@@ -106,8 +106,11 @@ def test_t11_3_a_slice_that_changed_after_it_was_compared_is_not_overwritten(ord
         f"UPDATE daily_orders SET channel = 'shop' WHERE order_date = '{D2}' AND channel = 'web'",
         f"UPDATE daily_orders SET order_date = '{D2}' WHERE order_date = '{D3}' AND channel = 'web'",
         f"{INSERT} ('{D2}', 'web', 1, 1200)",
+        f"UPDATE daily_orders SET amount_cents = 1950 - amount_cents WHERE order_date = '{D2}'",
+        f"UPDATE daily_orders SET order_count = 3 - order_count, amount_cents = 1950 - amount_cents"
+        f" WHERE order_date = '{D2}'",
     ],
-    ids=["update", "delete", "new key", "moved in", "doubled"],
+    ids=["update", "delete", "new key", "moved in", "doubled", "swapped", "swapped whole"],
 )
 def test_any_change_of_the_slice_after_it_was_compared_is_kept(orders: Orders, change: str) -> None:
     orders.correct(4, 1300)

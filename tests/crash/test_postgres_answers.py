@@ -171,7 +171,7 @@ def test_after_the_server_committed(through: Through, name: str, method: str) ->
     assert scenario.run(Call(call.target, call.first, call.last, restores=call.restores)).outcome is Outcome.UNCHANGED
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_CLIENT, Fault.CUT_BOTH])
+@pytest.mark.parametrize("fault", [Fault.CUT_CLIENT, pytest.param(Fault.CUT_BOTH, marks=pytest.mark.slow)])
 def test_during_a_slow_commit(through: Through, fault: Fault) -> None:
     """The row is not there yet; a moment later it is. Who looks before the turn is held would say: not published."""
     scenario, proxy = through(at_commit(fault))
@@ -226,6 +226,7 @@ def test_a_commit_that_neither_arrives_nor_ends(through: Through) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.slow
 def test_a_slow_commit_is_waited_for(through: Through) -> None:
     """However often the server is asked: while it is at work nothing is cut."""
     scenario, proxy = through(lambda _: Fault.NONE)
@@ -282,7 +283,7 @@ RUN = ("run", project.FREE, f"{D1}..{D3}")
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER])
+@pytest.mark.parametrize("fault", [pytest.param(Fault.DROP_BEFORE, marks=pytest.mark.slow), Fault.DROP_AFTER])
 def test_nobody_is_let_in_after_the_drop(through: Through, capsys: pytest.CaptureFixture[str], fault: Fault) -> None:
     """Nobody knows: that is said, and how to look. The next run that reaches the server finds out."""
     scenario, proxy = through(at_commit(fault), refuse=None)

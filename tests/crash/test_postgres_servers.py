@@ -101,7 +101,7 @@ def at(patch: pytest.MonkeyPatch, number: int, act: Callable[[], None]) -> None:
 @pytest.mark.parametrize(
     ("method", "name", "every", "crash"),
     [
-        *(("replace_slice", "whole", 10_000, crash) for crash in (power_fails, one_process_dies)),
+        ("replace_slice", "whole", 10_000, power_fails),
         *(
             pytest.param(method, name, 1, crash, marks=pytest.mark.slow)
             for method in project.METHODS
@@ -125,7 +125,9 @@ def test_the_server_dies_before_a_statement(
         finishes(scenario, call, is_crashed=True)
 
 
-@pytest.mark.parametrize("crash", [power_fails, *(pytest.param(each, marks=pytest.mark.slow) for each in CRASHES[1:])])
+@pytest.mark.parametrize(
+    "crash", [*(pytest.param(each, marks=pytest.mark.slow) for each in CRASHES[:2]), one_process_dies]
+)
 def test_the_server_dies_during_a_slow_commit(durable: Shelf, tmp_path: Path, crash: Callable[[Server], None]) -> None:
     """It had not committed: that is found out when the server is back."""
     scenario = durable.scenario("replace_slice", "whole").copied(tmp_path / "project")

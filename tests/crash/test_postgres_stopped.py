@@ -225,8 +225,8 @@ def test_a_client_that_is_stopped_after_its_commit_has_published(shelf: Shelf, t
 
 HELD_BY_US = {
     "the lock of the ledger": ("SELECT pg_advisory_xact_lock(", 1),
-    "the lock of stagings": ("SELECT pg_advisory_lock(hashtextextended('reslice staging", 1),
-    "the turn of the table": ("SELECT pg_advisory_xact_lock(hashtextextended('reslice table", 1),
+    "the lock of stagings": ("SELECT pg_advisory_lock(pg_catalog.hashtextextended('reslice staging", 1),
+    "the turn of the table": ("SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table", 1),
 }
 
 

@@ -162,7 +162,7 @@ class Missing:
 
 
 TURN: Mapping[str, list[tuple[Any, ...]]] = {
-    "SELECT pg_advisory_xact_lock(hashtextextended('reslice table": [],
+    "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table": [],
     'UPDATE "races"."reslice".fences': [(1,)],
 }
 """The statements that make publishes take turns, and what each would answer."""

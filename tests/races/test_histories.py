@@ -110,12 +110,12 @@ def held(shop: Shop, crew: Crew, seeds: range) -> Counter[str]:
 
 CHUNK = 20
 SEEDS = [
-    *(pytest.param(18, range(first, first + CHUNK), id=f"18-{first}") for first in range(0, 60, CHUNK)),
-    pytest.param(16, range(6), id="16-0"),
+    pytest.param(18, range(CHUNK), id="18-0"),
+    pytest.param(16, range(3), id="16-0"),
     *(
         pytest.param(version, range(first, first + CHUNK), id=f"{version}-{first}", marks=pytest.mark.slow)
-        for version, count in ((18, 2060), (16, 260))
-        for first in range(60, count, CHUNK)
+        for version, count in ((18, 2020), (16, 260))
+        for first in range(CHUNK, count, CHUNK)
     ),
 ]
 """The seeds of the histories: a sample of each server, and with the slow ones 2,000 more of the newer one."""

@@ -371,7 +371,7 @@ def test_a_writer_that_comes_after_the_comparison_is_told_to_the_run(made: Shop,
         with reslice.writer_lock(connection, "daily_orders"):
             connection.execute(f"UPDATE daily_orders SET revenue = 4242 WHERE order_date = '{D1}'")
 
-    with before("SELECT pg_advisory_xact_lock(hashtextextended('reslice table", write):
+    with before("SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table", write):
         ended = run(made)
     assert isinstance(ended, Refused) and ended.kind == "base_moved"
     assert made.rows("SELECT DISTINCT revenue FROM daily_orders WHERE order_date = %s", [D1]) == [(4242,)]

@@ -71,11 +71,20 @@ def select_columns(session: Parser, select: str, values: Mapping[str, Any]) -> t
 
 
 def shape_of(session: Session, table: str) -> str:
-    """Return what changes with a table or its columns, cheaply: its number, theirs, names and types; not readable."""
+    """Return what changes with a table, its columns and what hangs on it, cheaply; not readable.
+
+    It begins with the number of the table. What hangs on it are foreign keys that point at it, triggers, rules, row
+    policies, and tables that inherit from it.
+    """
     rows = session.execute(
-        "SELECT attrelid || ' ' ||"
-        " string_agg(concat_ws(' ', attnum, attname, atttypid, atttypmod, attisdropped), ',' ORDER BY attnum)"
-        " FROM pg_catalog.pg_attribute WHERE attrelid = CAST($name AS regclass) GROUP BY attrelid",
+        "SELECT concat_ws(' ', c.oid, c.relhassubclass, c.relhasrules, c.relrowsecurity, c.relforcerowsecurity,"
+        " (SELECT string_agg(concat_ws(' ', attnum, attname, atttypid, atttypmod, attisdropped), ',' ORDER BY attnum)"
+        " FROM pg_catalog.pg_attribute WHERE attrelid = c.oid),"
+        " (SELECT string_agg(concat_ws(' ', oid, confdeltype), ',' ORDER BY oid)"
+        " FROM pg_catalog.pg_constraint WHERE confrelid = c.oid AND contype = 'f'),"
+        " (SELECT string_agg(concat_ws(' ', oid, tgenabled), ',' ORDER BY oid)"
+        " FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal))"
+        " FROM pg_catalog.pg_class AS c WHERE c.oid = CAST($name AS regclass)",
         {"name": table},
     )
     return str(rows[0][0])

@@ -154,8 +154,12 @@ class PostgresDialect:
         return f"CAST(CAST('x' || left(md5({digested}), 15) AS bit(60)) AS bigint)"
 
     def own_hash(self, expressions: Sequence[str]) -> str:
-        """Return PostgreSQL's own hash of a row, by its full name."""
-        return f"pg_catalog.hash_record_extended(ROW({', '.join(expressions)}), 0)"
+        """Return PostgreSQL's own hash of the text of a row, by its full name.
+
+        Its hash of a record adds up the hashes of its values: a sum over rows would not tell which row holds which.
+        """
+        text = f'CAST(ROW({", ".join(expressions)}) AS text) COLLATE "C"'
+        return f"pg_catalog.hashtextextended({text}, CAST(0 AS bigint))"
 
     def slice_start(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return the first moment of the unit a value lies in."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -95,7 +95,9 @@ class Postgres(SqlEngine, PostgresSession):
         refuse_without_temporary(self, contract)
         if opened is not None:  # numbers and snapshots are in one order
             self._end_when_idle(milliseconds(contract.timeouts.idle))  # whoever holds the lock and is gone lets go
+            self._wait_for(contract.timeouts.wait)
             self.execute(f"SELECT pg_advisory_lock({key})")
+            self._wait_for(contract.timeouts.lock)
         try:
             self.ledger.take_order(contract, target, token, opened)
             self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE")
@@ -109,6 +111,10 @@ class Postgres(SqlEngine, PostgresSession):
         yield
         refuse_writing_source(self, contract, before)
         self.commit()
+
+    def _wait_for(self, limit: timedelta) -> None:
+        """Let no lock be waited for longer from now on."""
+        self.execute("SELECT set_config('lock_timeout', $limit, false)", {"limit": milliseconds(limit)})
 
     def _end_when_idle(self, limit: str) -> None:
         """Have the server end the session when it says nothing for so long outside of a transaction; 0 is for ever."""

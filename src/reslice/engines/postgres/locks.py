@@ -12,4 +12,4 @@ TABLE, LEDGER, STAGING, RUN, PRUNING = "table", "ledger", "staging", "run", "pru
 
 def key(what: str, name: str) -> str:
     """Return the SQL of the key of a lock; `name` is the SQL of a text."""
-    return f"hashtextextended('reslice {what} ' || {name}, 0)"
+    return f"pg_catalog.hashtextextended('reslice {what} ' || {name}, CAST(0 AS bigint))"

@@ -78,8 +78,7 @@ def _once(engine: Postgres, publication: Publication, entry: Entry) -> Published
         digests = turn.digests
         _lock(engine, publication)
         began = time.monotonic()
-        if shape_of(engine, sql.target_name(publication.staged.target)) != turn.shape:
-            raise _changed_columns(engine, publication)
+        _refuse_another_shape(engine, publication)
         _replace(engine, publication, entry.opened.id, digests)
         if _numbers(engine.execute(publication.written_back(engine.dialect))[0]) != digests.staged:
             raise not_as_staged(engine, publication)
@@ -124,7 +123,6 @@ class _Turn:
     order: int
     number: str
     digests: _Digests
-    shape: str
 
 
 def _numbers(row: tuple[Any, ...]) -> tuple[int, int]:
@@ -152,14 +150,9 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
     compared = replaced
     if publication.compared != written:
         compared = _numbers(engine.execute(publication.digest(engine.dialect, names.base, publication.compared))[0])
-    shape = shape_of(engine, sql.target_name(target))
-    if not shape.startswith(f"{target.number} "):
-        found = f"{target.beside} is another table, or a view, and not the one that was looked at"
-        raise refused(publication, "base_moved", IS_THE_SAME, found)
-    if _columns_now(engine, publication) != [(each.name, each.type) for each in target.columns]:
-        raise _changed_columns(engine, publication)
+    _refuse_another_shape(engine, publication)
     number = str(engine.execute("SELECT CAST(pg_current_xact_id() AS text)")[0][0])
-    return publication, _Turn(order, number, _Digests(compared, replaced, staged), shape)
+    return publication, _Turn(order, number, _Digests(compared, replaced, staged))
 
 
 def _lock(engine: Postgres, publication: Publication) -> None:
@@ -194,15 +187,22 @@ def _record_hold(engine: Postgres, publication: Publication, entry: Entry, held:
     engine.execute(statement, {"held": held, "id": entry.opened.id})
 
 
-def _columns_now(engine: Postgres, publication: Publication) -> list[tuple[str, str]]:
-    return [(each.name, each.type) for each in columns_of(engine, sql.target_name(publication.staged.target))]
-
-
-def _changed_columns(engine: Postgres, publication: Publication) -> Refused:
-    """Return the refusal of a publish whose table is another one, or has other columns, than was looked at."""
-    now = ", ".join(name for name, _ in _columns_now(engine, publication))
-    found = f"its columns are no longer those that were looked at: they are {now}"
-    return refused(publication, "base_moved", IS_THE_SAME, found)
+def _refuse_another_shape(engine: Postgres, publication: Publication) -> None:
+    """Refuse when the table is another one, or its columns or what hangs on it are others, than was looked at."""
+    target = publication.staged.target
+    name = sql.target_name(target)
+    shape = shape_of(engine, name)
+    if shape == target.shape:
+        return
+    found = f"what hangs on {target.beside} has changed: foreign keys, triggers, rules, policies or tables that inherit"
+    if not shape.startswith(f"{target.number} "):
+        found = f"{target.beside} is another table, or a view, and not the one that was looked at"
+    else:
+        now = columns_of(engine, name)
+        if [(each.name, each.type) for each in now] != [(each.name, each.type) for each in target.columns]:
+            names = ", ".join(each.name for each in now)
+            found = f"its columns are no longer those that were looked at: they are {names}"
+    raise refused(publication, "base_moved", IS_THE_SAME, found)
 
 
 def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _Digests) -> None:

@@ -46,6 +46,8 @@ SETTINGS = {
     "xmlbinary": "base64",
     "lc_numeric": "C",
     "lc_monetary": "C",
+    "array_nulls": "on",
+    "lock_timeout": "10s",
 }
 """What the text of values, and the meaning of SQL, depends on. Rows that a policy would hide are an error, not less."""
 
@@ -57,6 +59,9 @@ KEEPALIVES = {"tcp_keepalives_idle": "60", "tcp_keepalives_interval": "10", "tcp
 IDLE = "30s"
 """How long the server waits in a transaction for a client that says nothing, until a contract says how long."""
 
+
+DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+"""What is said to be published outlives the server's end; more than that, as for standbys, stays as it was set."""
 
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 """Begins a transaction in which every statement sees what was committed before it, whatever the default is."""
@@ -112,6 +117,7 @@ class PostgresSession(SqlSession):
         (schemas,) = self.execute("SELECT pg_catalog.current_schemas(false)")[0]
         path = column_list(name for name in schemas if name not in ("pg_catalog", "pg_temp"))
         self.execute(f"SELECT {pinned}, pg_catalog.set_config('search_path', $path, false)", {"path": path})
+        self.execute(DURABLE)
         with suppress(driver.InvalidParameterValue):  # the server's platform cannot: idle clients are all it notices
             self.execute(f"SELECT set_config('client_connection_check_interval', '{CLIENT_CHECK}', false)")
 
@@ -220,11 +226,16 @@ class PostgresSession(SqlSession):
             raise
 
     def pin(self, contract: Contract) -> None:
-        """Pin the zone of the contract, and how long a client may say nothing in a transaction, once it holds locks."""
+        """Pin the zone of the contract, how long locks are waited for, and how long a transaction's client is."""
         self.execute(
             "SELECT set_config('TimeZone', $zone, false),"
-            " set_config('idle_in_transaction_session_timeout', $idle, false)",
-            {"zone": contract.slice.timezone, "idle": milliseconds(contract.timeouts.idle)},
+            " set_config('idle_in_transaction_session_timeout', $idle, false),"
+            " set_config('lock_timeout', $lock, false)",
+            {
+                "zone": contract.slice.timezone,
+                "idle": milliseconds(contract.timeouts.idle),
+                "lock": milliseconds(contract.timeouts.lock),
+            },
         )
 
     def check_select(self, query: SqlFile, body: str) -> None:

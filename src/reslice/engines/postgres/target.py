@@ -7,10 +7,10 @@ from typing import Any
 
 from reslice.contract import Contract, Method
 from reslice.engines.names import name_parts, near_table
-from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, column_of
+from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, column_of, shape_of
 from reslice.engines.postgres.rights import refuse_unreadable_versions
 from reslice.engines.session import Catalog, Session
-from reslice.engines.sql import quote
+from reslice.engines.sql import dotted, quote
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
 from reslice.values import Column, Fill, Hindrance, Target
@@ -99,6 +99,7 @@ def described(session: Session, found: Found) -> Target:
         is_only_read=not any(facts[5:8]),
         fixed=fixed,
         number=oid,
+        shape=shape_of(session, dotted(schema, table)),
         name_bytes_max=NAME_BYTES,
     )
 
