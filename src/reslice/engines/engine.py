@@ -70,6 +70,10 @@ class SqlEngine(SqlSession):
         """Return the statements of a publish, in order, as a person reads them."""
         return publication.shown(self.dialect)
 
+    def _refuse_writing(self, query: SqlFile) -> None:
+        """Refuse a SQL file that did more than read when it was evaluated, where a SELECT can do that."""
+        return
+
     # --- staging ----------------------------------------------------------------------------------------------------
 
     def stage(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None = None) -> Staged:
@@ -120,6 +124,7 @@ class SqlEngine(SqlSession):
             self.execute(query_text.create(table, query_text.subquery(body)), values)
         except self.driver_error as error:
             raise self.query_failed(contract, query, error) from error
+        self._refuse_writing(query)
         return self.columns_of(table, contract.columns)
 
     # --- measuring --------------------------------------------------------------------------------------------------

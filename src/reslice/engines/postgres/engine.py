@@ -13,16 +13,16 @@ from typing import Any
 
 import psycopg
 
-from reslice.contract import Contract, Method
+from reslice.contract import Contract, Method, SqlFile
 from reslice.engines import sql
 from reslice.engines.base import Capability, ReadBack, Support
 from reslice.engines.engine import SqlEngine
-from reslice.engines.failures import misused
 from reslice.engines.postgres import locks
 from reslice.engines.postgres.connection import address_of
 from reslice.engines.postgres.connection_errors import pooled
 from reslice.engines.postgres.health import PostgresHealth
 from reslice.engines.postgres.publish import publish
+from reslice.engines.postgres.reading import READ_ONLY, refuse_writing
 from reslice.engines.postgres.records import PostgresLedger
 from reslice.engines.postgres.rights import refuse_without_temporary
 from reslice.engines.postgres.session import PostgresSession, milliseconds
@@ -32,7 +32,6 @@ from reslice.engines.postgres.target import describe
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import base_moved
 from reslice.engines.sql import text_literal
-from reslice.errors import Failure
 from reslice.ranges import Moment, moment_from_column
 from reslice.values import Opened, Published, Run, SliceDiff, Staged, Target
 
@@ -107,14 +106,22 @@ class Postgres(SqlEngine, PostgresSession):
             if opened is not None and not self.is_lost:
                 self.execute(f"SELECT pg_advisory_unlock({key})")
                 self._end_when_idle("0")
-        before = written(self)
         yield
-        refuse_writing_source(self, contract, before)
         self.commit()
 
     def _wait_for(self, limit: timedelta) -> None:
         """Let no lock be waited for longer from now on."""
         self.execute("SELECT set_config('lock_timeout', $limit, false)", {"limit": milliseconds(limit)})
+
+    def _refuse_writing(self, query: SqlFile) -> None:
+        refuse_writing(self, query)
+
+    def touched_since(self, contract: Contract, target: Target, since: str) -> list[Moment]:
+        """Return the slices that corrections since an instant touch, from a transaction that cannot write."""
+        self.execute(READ_ONLY)
+        found = super().touched_since(contract, target, since)
+        self.commit()
+        return found
 
     def _end_when_idle(self, limit: str) -> None:
         """Have the server end the session when it says nothing for so long outside of a transaction; 0 is for ever."""
@@ -161,24 +168,3 @@ class Postgres(SqlEngine, PostgresSession):
             publication = self._publication(staged, slices)
             turns, run_id = self._turns[staged.token], self._published_by[staged.token]
             return publication.read_back(self, turns, run_id, has_staged=not self.was_reopened)
-
-
-def written(session: PostgresSession) -> dict[str, int]:
-    """Return how many rows this session has written to each table of a user, as far as that is not told to others."""
-    rows = session.execute(
-        "SELECT schemaname || '.' || relname, n_tup_ins + n_tup_upd + n_tup_del"
-        " FROM pg_catalog.pg_stat_xact_user_tables WHERE schemaname NOT LIKE 'pg\\_temp%'"
-        " AND n_tup_ins + n_tup_upd + n_tup_del > 0"
-    )
-    return dict(rows)
-
-
-def refuse_writing_source(session: PostgresSession, contract: Contract, before: dict[str, int]) -> None:
-    """Refuse what has written to a table while it was evaluated, as a function may that a SELECT calls."""
-    tables = sorted(name for name, count in written(session).items() if count != before.get(name, 0))
-    if not tables:
-        return
-    source = contract.source.name
-    found = f"evaluated, it wrote to {', '.join(tables[:3])}; that is rolled back"
-    failure = Failure("source_invalid", "a source reads, and writes nothing", (found,), f"correct {source}")
-    raise misused(source, failure)

@@ -56,6 +56,8 @@ def query_failed(contract: Contract, query: SqlFile, error: psycopg.Error, *, is
     if isinstance(error, driver.InsufficientPrivilege):
         failure = Failure("source_rights", asked, lines, "grant SELECT on it to the role that runs this")
         return Refused(query.name, [failure], unchanged=unchanged)
+    if isinstance(error, driver.ReadOnlySqlTransaction) and query == contract.affected:
+        asked, is_understood = "a source reads, and writes nothing", False
     if not is_understood:
         return Misused(
             query.name, [Failure("source_invalid", asked, lines, f"correct {query.name}")], unchanged=unchanged
