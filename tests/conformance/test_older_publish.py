@@ -77,7 +77,8 @@ def test_a_run_that_finds_nothing_to_do_is_not_overtaken(orders: Orders, monkeyp
 
 
 def test_a_run_that_was_overtaken_is_refused(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
-    ends = beside(orders, monkeypatch, "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table", newer_first=True)
+    turn = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table"
+    ends = beside(orders, monkeypatch, turn, newer_first=True)
     assert ends == ("later_run", Outcome.UNCHANGED)
     assert orders.rows() == ordered(T0)
 
