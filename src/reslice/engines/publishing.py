@@ -12,7 +12,7 @@ from reslice.commands import command, restore_command
 from reslice.engines import sql
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.session import Session
-from reslice.errors import Failure, Refused, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Refused, Retryable
 from reslice.values import Fingerprint, State
 
 
@@ -118,13 +118,5 @@ def not_published(publication: Publication, kind: str, text: str) -> Retryable:
     """Return the error of a publish that was rolled back, and may go through when it is run again."""
     contract = publication.staged.contract
     about = f"{contract.name} for {publication.staged.scope.text}"
-    failure = Failure(kind, "the slice replaced in one commit", (text,), once_more(publication))
+    failure = Failure(kind, "the slice replaced in one commit", (text,), SAME_AGAIN)
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
-
-
-def once_more(publication: Publication) -> str:
-    """Return the command that tries the same again."""
-    staged = publication.staged
-    if staged.restores:
-        return restore_command(staged.restores, staged.scope, "--yes")
-    return command("run", staged.contract.name, staged.scope)

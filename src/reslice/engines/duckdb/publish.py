@@ -19,14 +19,13 @@ from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import (
     as_it_was_compared,
     not_published,
-    once_more,
     referenced,
     refuse_when_not_as_staged,
     refused,
     write_ledger,
 )
 from reslice.engines.touch import Touch
-from reslice.errors import Failure, Interrupted, ResliceError, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Interrupted, ResliceError, Retryable
 from reslice.values import Published
 
 if TYPE_CHECKING:
@@ -180,6 +179,6 @@ def _not_our_turn(publication: Publication, turn: _TurnAwaitedError, limit: str)
     seconds = getattr(contract.timeouts, limit).total_seconds()
     kind = "database_busy" if turn.is_fence else "conflict"
     asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
-    failure = Failure(kind, asked, (turn.found,), once_more(publication))
+    failure = Failure(kind, asked, (turn.found,), SAME_AGAIN)
     about = f"{contract.name} for {publication.staged.scope.text}"
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

@@ -8,6 +8,12 @@ from psycopg import errors as driver
 from reslice.contract import Contract, SqlFile
 from reslice.errors import SAME_AGAIN, Failure, Misused, Refused, ResliceError, Retryable
 
+NEW_CONNECTION = "a new connection"
+"""What is done when a connection is made ready."""
+
+_ENDED = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"})
+"""SQLSTATEs of a server, or of a session, that ends: shut down, crashed, its database dropped, or silent too long."""
+
 CONFLICTS = (driver.SerializationFailure, driver.DeadlockDetected)
 """What a transaction ends with that another one was in the way of, and that may go through when it is run again."""
 
@@ -34,6 +40,13 @@ def is_row_hidden(error: psycopg.Error) -> bool:
     return isinstance(error, driver.InsufficientPrivilege) and "row-level security" in str(error)
 
 
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, and not only the statement: an end that nobody tells of has no SQLSTATE."""
+    if isinstance(error, psycopg.InterfaceError) or error.sqlstate in _ENDED:
+        return True
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith("08")
+
+
 def lines_of(error: psycopg.Error, most: int = 1) -> tuple[str, ...]:
     """Return what the server says: message, detail and hint, without the text of the statement and the place in it."""
     told = error.diag
@@ -48,6 +61,8 @@ def query_failed(contract: Contract, query: SqlFile, error: psycopg.Error, *, is
     lines = lines_of(error, 4)
     unchanged = f"{contract.table} is as it was; nothing was written"
     asked = f"{query.name} evaluated over the range"
+    if is_lost(error) or isinstance(error, driver.LockNotAvailable):
+        return failed(contract.name, error, asked, unchanged=unchanged)
     if isinstance(error, driver.QueryCanceled):
         lines = (f"no answer within timeouts.statement, {contract.timeouts.statement}",)
     if is_row_hidden(error):
@@ -73,6 +88,7 @@ def failed(about: str, error: psycopg.Error, doing: str, *, unchanged: str) -> R
         return Refused(about, [Failure("target_rights", doing, lines, after)], unchanged=unchanged)
     if isinstance(error, driver.LockNotAvailable):
         return Retryable(about, [Failure("database_busy", doing, lines, SAME_AGAIN)], unchanged=unchanged)
-    is_gone = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    kind = "database_unavailable" if is_gone and not isinstance(error, driver.QueryCanceled) else "source_failed"
+    is_gone = is_lost(error) or isinstance(error, psycopg.OperationalError)
+    is_too_slow = isinstance(error, driver.QueryCanceled) and doing != NEW_CONNECTION
+    kind = "database_unavailable" if is_gone and not is_too_slow else "source_failed"
     return Retryable(about, [Failure(kind, doing, lines, SAME_AGAIN)], unchanged=unchanged)

@@ -28,14 +28,13 @@ from reslice.engines.publishing import (
     base_moved,
     not_as_staged,
     not_published,
-    once_more,
     referenced,
     refuse_later_run,
     refused,
     with_points,
     write_ledger,
 )
-from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Interrupted, Refused, ResliceError, Retryable
 from reslice.values import Published
 
 if TYPE_CHECKING:
@@ -339,6 +338,6 @@ def _not_our_turn(publication: Publication, kind: str, limit: str, found: str) -
     contract = publication.staged.contract
     seconds = getattr(contract.timeouts, limit).total_seconds()
     asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
-    failure = Failure(kind, asked, (found,), once_more(publication))
+    failure = Failure(kind, asked, (found,), SAME_AGAIN)
     about = f"{contract.name} for {publication.staged.scope.text}"
     return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

@@ -22,7 +22,14 @@ from reslice.engines.dialect import Dialect
 from reslice.engines.failures import interrupted, misused
 from reslice.engines.postgres.catalog import columns_in, columns_of, comment_on, ledgers
 from reslice.engines.postgres.dialect import PostgresDialect
-from reslice.engines.postgres.errors import NOT_UNDERSTOOD, failed, is_not_understood, lines_of, query_failed
+from reslice.engines.postgres.errors import (
+    NEW_CONNECTION,
+    NOT_UNDERSTOOD,
+    failed,
+    is_not_understood,
+    lines_of,
+    query_failed,
+)
 from reslice.engines.postgres.marks import numbered, own_number
 from reslice.engines.postgres.watch import WHO, Watch
 from reslice.engines.query import Bound
@@ -102,7 +109,7 @@ class PostgresSession(SqlSession):
         is_utf8 = connection.info.parameter_status("server_encoding") in ("UTF8", "SQL_ASCII")
         self.dialect: Dialect = PostgresDialect(is_utf8=is_utf8)
         try:
-            with self.translated(None, "a new connection"):
+            with self.translated(None, NEW_CONNECTION):
                 self._pin_all()
                 self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
         except ResliceError:
