@@ -39,6 +39,9 @@ class Dialect(Protocol):
     def slice_text(self, expression: str, column: Column) -> str:
         """Return a slice value as the text `ranges.moment_from_column` reads."""
 
+    def slice_key(self, expression: str, column: Column) -> str:
+        """Return the first moment of a slice as `slice_text` has it, in any session: it stands in a view."""
+
     def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return a condition that is true when a value is not the first moment of a unit."""
 

@@ -52,7 +52,7 @@ def stamp_column(contract: Contract) -> str:
 def slice_key(dialect: Dialect, contract: Contract, target: Target, expression: str) -> str:
     """Return the first moment of a value's slice, as text."""
     column = sql.slice_column(contract, target)
-    return dialect.slice_text(dialect.slice_start(expression, column, contract.slice), column)
+    return dialect.slice_key(dialect.slice_start(expression, column, contract.slice), column)
 
 
 def current_pointers(where: str, target: Target) -> str:

@@ -155,6 +155,10 @@ class DuckDBDialect:
             return f"CAST(timezone('UTC', {expression}) AS VARCHAR)"
         return f"CAST({expression} AS VARCHAR)"
 
+    def slice_key(self, expression: str, column: Column) -> str:
+        """Return the first moment of a slice as text: it has one, whatever the session's settings are."""
+        return self.slice_text(expression, column)
+
     def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return a condition that is true when a value is not the first moment of a unit."""
         match column.family:

@@ -45,6 +45,12 @@ FARTHEST = {
     Family.TIMESTAMPTZ: ("0001-01-01 00:00:00+00", "9999-12-31 23:59:59.999999+00"),
 }
 """The first and last value of the years 1 to 9999, in which slices lie."""
+SLICE_FORMATS = {
+    Family.DATE: "YYYY-MM-DD",
+    Family.TIMESTAMP: "YYYY-MM-DD HH24:MI:SS",
+    Family.TIMESTAMPTZ: "YYYY-MM-DD HH24:MI:SS",
+}
+"""How the first moment of a slice is written; it never has a part of a second."""
 
 
 def family_of(base_type: str, kind: str) -> Family:
@@ -219,6 +225,18 @@ class PostgresDialect:
         if column.family in (Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ):
             return self._dated(expression, column)
         return f"CAST({expression} AS text)"
+
+    def slice_key(self, expression: str, column: Column) -> str:
+        """Return the first moment of a slice as `slice_text` has it, also where a session has another DateStyle.
+
+        What is beyond the calendar is no slice. Its text depends on the session, and is that of no slice in any.
+        """
+        if column.family not in SLICE_FORMATS:
+            return self.slice_text(expression, column)
+        value = f"timezone('UTC', {expression})" if column.family is Family.TIMESTAMPTZ else expression
+        text = f"to_char(CAST({value} AS timestamp), '{SLICE_FORMATS[column.family]}')"
+        inside, other = self.in_calendar(expression, column), self._dated(expression, column)
+        return f"CASE WHEN {inside} THEN {text} ELSE {other} END"
 
     def off_unit(self, expression: str, column: Column, slice_column: SliceColumn) -> str:
         """Return a condition that is true when a value is not the first moment of a unit."""
