@@ -12,6 +12,7 @@ from decimal import Decimal
 from reslice.contract import Action, Contract
 from reslice.errors import Failure, Stopped
 from reslice.ranges import open_slices
+from reslice.totals import added_up, is_finite
 from reslice.values import Approved, Consent, Diff, Guard, Number, RestoredSlice, SliceDiff, Total
 
 GUARDS = ("empty_slice", "total_change", "removed_groups", "restored", "closed_through", "max_slices")
@@ -97,7 +98,7 @@ def _emptied_words(emptied: list[SliceDiff], diff: Diff) -> str:
     if not lost:
         return words
     if len(lost) == groups:
-        totals = {name: sum(group.before[name] or 0 for group in lost if group.before) for name in diff.totals}
+        totals = {name: added_up(group.before[name] or 0 for group in lost if group.before) for name in diff.totals}
         words += ", losing " + ", ".join(f"{name} {total}" for name, total in totals.items())
     example = lost[0]
     key = ", ".join(str(value) for value in example.key.values())
@@ -112,7 +113,7 @@ def _total_change(contract: Contract, diff: Diff) -> Guard:
         return Guard("total_change", Action.ALLOW, False, "not watched", asked)
     percent = f"{limit * 100:f}".rstrip("0").rstrip(".") if "." in f"{limit * 100:f}" else f"{limit * 100:f}"
     asked = contract.quote("guards.total_change", f"no measure's total over the range moves by more than {percent}%")
-    moved = [(name, total) for name, total in diff.totals.items() if _moves(total, limit)]
+    moved = [(name, total) for name, total in diff.totals.items() if _moves(total, limit, diff)]
     if not moved:
         return Guard("total_change", Action.STOP, False, f"no total moves by more than {percent}%", asked)
     found = "; ".join(
@@ -121,13 +122,20 @@ def _total_change(contract: Contract, diff: Diff) -> Guard:
     return Guard("total_change", Action.STOP, True, found, asked)
 
 
-def _moves(total: Total, limit: Decimal) -> bool:
-    """Whether a total moves too far, either way; a base of zero never does."""
+def _moves(total: Total, limit: Decimal, diff: Diff) -> bool:
+    """Whether a total moves too far, either way; a base of zero never does.
+
+    Nobody can say how far a total moves that is NaN or infinite: it does where anything differs.
+    """
+    if not is_finite(total.before, total.after):
+        return bool(diff.differing)
     before, after = Decimal(total.before or 0), Decimal(total.after or 0)
     return before != 0 and abs(after - before) > limit * abs(before)
 
 
 def _percent(total: Total) -> str:
+    if not is_finite(total.before, total.after):
+        return "no percentage can be told of it"
     before, after = Decimal(total.before or 0), Decimal(total.after or 0)
     return f"{(after - before) * 100 / abs(before):+.0f}%"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ from reslice.approve import GUARDS
 from reslice.layout import counted, escaped, placed, shown
 from reslice.next_command import next_after
 from reslice.report_ledger import ledger_sql_text
+from reslice.totals import EXACT, is_finite
 from reslice.values import Change, Check, ControlLine, GroupDiff, LedgerRun, LedgerSlice, Number, State, Total
 
 SLICES_SHOWN = 100
-_EXACT = Context(prec=400)
-"""No number of a database has as many digits, so that no difference is rounded."""
 _PAGES = Path(__file__).parent / "pages"
 _SIGNS = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
 
@@ -189,7 +188,10 @@ def _distance(group: GroupDiff, totals: Mapping[str, Total]) -> Decimal:
     before, after = group.before or {}, group.after or {}
     distance = Decimal()
     for name in totals:
-        distance += abs(_EXACT.subtract(Decimal(_exact(after.get(name)) or 0), Decimal(_exact(before.get(name)) or 0)))
+        values = _exact(before.get(name)) or 0, _exact(after.get(name)) or 0
+        distance += (
+            abs(EXACT.subtract(Decimal(values[1]), Decimal(values[0]))) if is_finite(*values) else Decimal("Infinity")
+        )
     return distance
 
 
@@ -227,7 +229,9 @@ def _moved(before: Number | None, after: Number | None, *, is_empty_zero: bool =
         before, after = before or 0, after or 0
     if before is None or after is None or before == after:
         return ""
-    difference = _EXACT.subtract(Decimal(after), Decimal(before))
+    if not is_finite(before, after):
+        return ""
+    difference = EXACT.subtract(Decimal(after), Decimal(before))
     return f"{'+' if difference > 0 else ''}{shown(difference)}"
 
 

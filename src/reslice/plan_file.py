@@ -245,7 +245,7 @@ def _number_in(value: Any) -> Number | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     number = Decimal(_text(value))
-    if not number.is_finite():
+    if number.is_snan():  # no database has it
         raise ValueError(value)
     return number
 

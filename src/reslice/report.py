@@ -13,6 +13,7 @@ from reslice.engines.versions import VIEW_SUFFIX
 from reslice.layout import counted, escaped, placed, shown, table
 from reslice.next_command import next_command
 from reslice.report_json import exit_code
+from reslice.totals import is_finite
 from reslice.values import Change, ControlLine, Counts, Diff, GroupDiff, Guard, Number, Outcome, Run, Total
 
 GROUPS_SHOWN = 20
@@ -171,7 +172,8 @@ def change_text(total: Total, *, with_difference: bool = False) -> str:
     before, after = _number(total.before), _number(total.after)
     if total.before == total.after:
         return after
-    if not with_difference or total.before is None or total.after is None:
+    is_told = with_difference and is_finite(total.before, total.after)
+    if not is_told or total.before is None or total.after is None:
         return f"{before} → {after}"
     difference = total.after - total.before
     return f"{before} → {after} ({'+' if difference > 0 else ''}{_number(difference)})"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from reslice.errors import Misused
+from reslice.errors import Misused, Stopped
+from reslice.page import page_html
+from reslice.report import run_text
+from reslice.report_json import as_json, dumped
 from reslice.values import Outcome
 from tests.conformance.databases import only
-from tests.conformance.orders import D2, SOURCE, T0, Orders, found, kinds
+from tests.conformance.orders import D1, D2, D3, SOURCE, T0, Orders, found, kinds, ordered
 
 pytestmark = only("postgresql", "functions that write, locks and limits are a server's")
 POSTGRES16_SLOW = True
@@ -88,3 +93,41 @@ def test_what_a_function_makes_for_itself_alone_is_no_matter(victim: Orders) -> 
     victim.database.execute("CREATE SEQUENCE counted")
     victim.source(CALLED.replace("told()) = 1", "told()) = 1 AND (SELECT nextval('counted')) > 0"))
     assert victim.run(D2).outcome is Outcome.UNCHANGED
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("method", ["replace_slice", "merge"])
+def test_a_total_that_is_not_finite_stops_a_run_until_a_person_consents(orders: Orders, value: str) -> None:
+    orders.make_target("order_date date, channel varchar, order_count bigint, amount_cents numeric")
+    orders.fill(T0)
+    orders.declare(guards=None)
+    assert orders.run(D2).outcome is Outcome.UNCHANGED
+    orders.database.execute(f"UPDATE daily_orders SET amount_cents = '{value}' WHERE order_date = '{D2}'")
+    before = ordered(orders.database.rows("SELECT channel, CAST(amount_cents AS text) FROM daily_orders"))
+    assert [guard.name for guard in orders.plan(D2).guards if guard.stops] == ["total_change"]
+    error: Stopped = orders.fails("run", Stopped, D2)
+    assert f"amount_cents {value} → 1950" in found(error)
+    assert ordered(orders.database.rows("SELECT channel, CAST(amount_cents AS text) FROM daily_orders")) == before
+    assert (
+        error.run is not None and error.run.id is not None and run_text(error.run) and dumped(as_json(error.run), None)
+    )
+    assert f"{value} → 1950" in page_html(orders.database.project(orders.file).show(error.run.id))
+    run = orders.run(D2, allow=("total_change",), reason="it was never a number")
+    assert run.outcome is Outcome.PUBLISHED and orders.rows() == list(T0)
+    totals = orders.database.rows("SELECT totals FROM reslice.runs WHERE id = ?", [run.id])
+    assert json.loads(totals[0][0])["amount_cents"] == {"before": value, "after": 1950}
+    restored = orders.restore(run.id)
+    assert restored.outcome is Outcome.RESTORED
+    assert ordered(orders.database.rows("SELECT channel, CAST(amount_cents AS text) FROM daily_orders")) == before
+
+
+def test_infinities_of_both_signs_add_up_to_no_number(orders: Orders) -> None:
+    orders.make_target("order_date date, channel varchar, order_count bigint, amount_cents numeric")
+    orders.fill(T0)
+    orders.declare(guards=None)
+    orders.database.execute(
+        "UPDATE daily_orders SET amount_cents = CASE order_date WHEN DATE '2024-03-01' THEN numeric 'Infinity'"
+        " ELSE '-Infinity' END"
+    )
+    error: Stopped = orders.fails("run", Stopped, f"{D1}..{D3}")
+    assert "amount_cents NaN → 12149" in found(error)

@@ -67,6 +67,7 @@ LAYERS = [
     ],
     [
         "fingerprint",
+        "totals",
         "profile",
         "health",
         "findings",

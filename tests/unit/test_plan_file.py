@@ -176,7 +176,7 @@ def test_a_field_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
         ({"fingerprint": {"base": "4:1", "staged": "3:1", "columns": "a"}}, "columns"),
         ({"diff": {"added": 0, "changed": 0, "removed": 0, "unchanged": True}}, "unchanged"),
         ({"diff": {"added": 0, "changed": -1, "removed": 0, "unchanged": 1}}, "changed"),
-        ({"totals": {"a": {"before": "NaN", "after": 1}}}, "before"),
+        ({"totals": {"a": {"before": "sNaN", "after": 1}}}, "before"),
         ({"totals": {"a": {"before": 1, "after": "ten"}}}, "after"),
         ({"totals": {"a": {"before": 1, "after": 1.5}}}, "after"),
         ({"created_at": "2026-01-05T12:00:00"}, "created_at"),

@@ -21,6 +21,7 @@ from reslice.engines.session import Session, exact_number, label_of, moment_of, 
 from reslice.engines.sql import Names, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope, moment_from_column
+from reslice.totals import added_up
 from reslice.values import (
     Change,
     Column,
@@ -254,7 +255,7 @@ def _added_up(totals: Iterable[Total]) -> Total:
     sides = list(totals)
     before = [each.before for each in sides if each.before is not None]
     after = [each.after for each in sides if each.after is not None]
-    return Total(sum(before) if before else None, sum(after) if after else None)
+    return Total(added_up(before) if before else None, added_up(after) if after else None)
 
 
 def _slice_counts(session: Session, scope: Scope, column: Column, names: Names) -> dict[Any, tuple[int, int, int, int]]:
