@@ -212,9 +212,8 @@ def test_what_is_missing_is_named_all_at_once(shop: Shop) -> None:
         "which keeps the rows of public.daily_orders that are replaced; the role",
     ):
         assert words in answer.text
-    assert "next:       have its owner run what  reslice --config theirs.yml init --ledger --sql  prints" in re.sub(
-        r"-C \S+ ", "", answer.text
-    )
+    way_on = f"have its owner run what  reslice --config theirs.yml init --ledger --sql --role {shop.role}  prints"
+    assert f"next:       {way_on}, then  reslice" in re.sub(r"-C \S+ ", "", answer.text)
 
 
 def test_without_a_ledger_the_way_on_is_told(shop: Shop) -> None:
@@ -283,6 +282,47 @@ def test_whoever_only_looks_needs_no_ledger(has_ledger: bool, shop: Shop) -> Non
     assert (refused.code, refused.kind) == (3, "target_rights")
     assert f"the role {shop.role} lacks INSERT, UPDATE, DELETE on public.daily_orders" in refused.text
     assert shop.versions() == before
+
+
+def test_a_ledger_that_may_not_be_read_is_not_taken_for_none(shop: Shop) -> None:
+    """Whoever may look at the table alone hears so, and not that nothing ever ran; without a ledger nothing did."""
+    shop.grant("look")
+    assert "no run is in the ledger" in shop("history").text
+    shop.correct(1, 1100)
+    assert shop("run", "daily_orders", D1, owner=True).code == 0
+    before = shop.versions()
+    script = f"-C {shop.folder} --config theirs.yml init --ledger --sql --role {shop.role}"
+    for words in (["history"], ["show", "last"], ["show", "r-0001"], ["restore", "r-0001", "--yes"]):
+        answer = shop(*words)
+        assert (answer.code, answer.kind) == (3, "target_rights"), answer.text
+        assert f"the role {shop.role} may not read the ledger in schema reslice" in answer.text
+        assert "it lacks USAGE on the schema reslice" in answer.text
+        assert f"next:       have its owner run what  reslice {script}  prints, then  reslice" in answer.text
+        assert answer.parts == ["asked", "found", "unchanged", "next"]
+    shop.database.execute(f"GRANT USAGE ON SCHEMA reslice TO {shop.role}")
+    assert "it lacks SELECT on reslice.runs\n" in shop("history").text
+    shop.database.execute(f"GRANT SELECT ON reslice.runs TO {shop.role}")
+    assert "r-0001" in shop("history").text
+    assert "it lacks SELECT on reslice.run_slices, reslice.run_groups\n" in shop("show", "r-0001").text
+    shop.database.execute(f"GRANT SELECT ON reslice.run_slices, reslice.run_groups TO {shop.role}")
+    assert shop("show", "r-0001").code == 0
+    assert shop.versions() == before
+
+
+def test_the_way_on_names_the_role_that_lacks_something(shop: Shop) -> None:
+    """Its owner runs what is printed, and it grants to the role, whoever runs it."""
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.grant("run")
+    shop.database.execute(f"REVOKE UPDATE ON reslice.runs FROM {shop.role}")
+    script = f"-C {shop.folder} --config theirs.yml init --ledger --sql --role {shop.role}"
+    for words in (["run", "daily_orders", D1], ["verify", "daily_orders", D1, "--record"], ["doctor"]):
+        answer = shop(*words)
+        assert f"have its owner run what  reslice {script}  prints" in answer.text, answer.text
+        assert answer.code == (1 if words == ["doctor"] else 3)
+    shop.database.execute(f"DROP TABLE reslice.pointers; REVOKE USAGE ON SCHEMA public FROM {shop.role}")
+    printed = shop(*f"init --ledger --sql --role {shop.role}".split(" "), owner=True)
+    shop.database.execute(printed.text)
+    assert shop("run", "daily_orders", D1).code == 0
 
 
 @pytest.mark.parametrize("method", ["append_version"])

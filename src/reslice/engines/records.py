@@ -20,7 +20,12 @@ from reslice.engines import old_versions, sql, versions
 from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import LedgerMade, LedgerScript
 from reslice.engines.failures import unknown
-from reslice.engines.refusals import refuse_foreign_tables, refuse_lacking_rights, refuse_second_ledger
+from reslice.engines.refusals import (
+    refuse_foreign_tables,
+    refuse_lacking_rights,
+    refuse_second_ledger,
+    refuse_unreadable_ledger,
+)
 from reslice.engines.replaced import kept_tables
 from reslice.engines.session import SqlSession
 from reslice.engines.sql import quote
@@ -102,7 +107,7 @@ class Records(ABC):
             present = self._columns_in(target.catalog, schema)
             refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
             refuse_second_ledger(self._session, request.contract, target)
-            refuse_lacking_rights(request.contract, self._lacking(request.contract, target))
+            refuse_lacking_rights(request.contract, self._lacking(request.contract, target), self._session.role)
             new_schema = self._new_schema(target.catalog, schema)
             for statement in ledger.create_statements(where, present, new_schema):
                 self._session.execute(statement)
@@ -136,7 +141,7 @@ class Records(ABC):
             refuse_foreign_tables(contract, ledger.foreign_tables(present))
             if target is not None:
                 refuse_second_ledger(session, contract, target)
-            refuse_lacking_rights(contract, self._lacking(contract, target))
+            refuse_lacking_rights(contract, self._lacking(contract, target), self._session.role)
             new_schema = self._new_schema(catalog, contract.ledger.schema)
             where = ledger.place(catalog, contract.ledger.schema)
             statements = ledger.create_statements(where, present, new_schema)
@@ -159,6 +164,14 @@ class Records(ABC):
     def _lacking(self, contract: Contract, target: Target | None) -> Sequence[str]:
         """Return what a run needs, and this user can neither use nor make."""
         return ()
+
+    def _unreadable(self, schema: str, tables: Collection[str]) -> Sequence[str]:
+        """Return what keeps this user from reading these tables of a ledger that is there."""
+        return ()
+
+    def _refuse_unreadable(self, schema: str, *tables: str) -> None:
+        """Refuse where there is a ledger, and this user may not read it: it is not taken for none."""
+        refuse_unreadable_ledger(self._session.shown, schema, self._unreadable(schema, tables), self._session.role)
 
     def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
         """Make what a run makes beside the ledger, where it may not; return the tables and views that were made."""
@@ -300,6 +313,7 @@ class Records(ABC):
         """Return the newest runs of the ledger, newest first; none when there is no ledger."""
         found: list[LedgerRun] = []
         with self._session.translated(None, "the ledger"):
+            self._refuse_unreadable(ledger_schema, "runs")
             for catalog, absent in self._ledgers(ledger_schema).items():
                 where = ledger.place(catalog, ledger_schema)
                 found += ledger.runs(self._session, where, target, limit, absent=absent)
@@ -310,6 +324,7 @@ class Records(ABC):
         """Return the runs a reference may mean; none when there is no ledger."""
         matches: list[LedgerRun] = []
         with self._session.translated(None, "the ledger"):
+            self._refuse_unreadable(ledger_schema, "runs", "run_slices", "run_groups")
             for catalog, absent in self._ledgers(ledger_schema).items():
                 where = ledger.place(catalog, ledger_schema)
                 matches += ledger.find(self._session, where, reference, target, absent=absent)

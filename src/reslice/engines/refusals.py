@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,15 +45,29 @@ def refuse_foreign_tables(contract: Contract, tables: tuple[str, ...]) -> None:
         raise Refused(contract.name, [failure], unchanged="nothing was written")
 
 
-def refuse_lacking_rights(contract: Contract, lacking: Sequence[str]) -> None:
+def lacking_rights(contract: Contract, lacking: Sequence[str], role: str) -> tuple[Failure, ...]:
+    """Return the failure of a role that may not write down what a run does; none where nothing is lacking."""
+    asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
+    return (Failure("target_rights", asked, tuple(lacking), next_rights(role)),) if lacking else ()
+
+
+def refuse_lacking_rights(contract: Contract, lacking: Sequence[str], role: str) -> None:
     """Refuse where a run may not write down what it does: nothing of it is begun."""
-    if lacking:
-        asked = contract.quote("ledger.schema", f"ledger: {{schema: {contract.ledger.schema}}}")
-        failure = Failure("target_rights", asked, tuple(lacking), NEXT_RIGHTS)
-        raise Refused(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
+    if failures := lacking_rights(contract, lacking, role):
+        raise Refused(contract.name, failures, unchanged=f"{contract.table} is as it was; nothing was written")
 
 
-NEXT_RIGHTS = "have its owner run what  reslice init --ledger --sql  prints"
+def refuse_unreadable_ledger(about: str, schema: str, found: Sequence[str], role: str) -> None:
+    """Refuse to tell of runs where something was found that keeps a role from reading them."""
+    if found:
+        failure = Failure("target_rights", f"the runs in the ledger, schema {schema}", tuple(found), next_rights(role))
+        raise Refused(about, [failure], unchanged="nothing was written")
+
+
+def next_rights(role: str) -> str:
+    """Return what gives a role the rights it lacks: whoever runs it, the script is for that role."""
+    named = f" --role {shlex.quote(role)}" if role else ""
+    return f"have its owner run what  reslice init --ledger --sql{named}  prints"
 
 
 def refuse_second_ledger(session: Catalog, contract: Contract, target: Target) -> None:

@@ -59,6 +59,8 @@ class SqlSession(ABC):
         self._interrupted = threading.Event()
         self._interrupt_lock = threading.Lock()
         self._is_ending = False
+        self.role = ""
+        """Who is connected, where the database has roles."""
 
     def interrupt(self) -> None:
         """Stop the running statement and refuse every later one, but for those that end a run. Any thread may ask."""

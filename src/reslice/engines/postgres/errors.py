@@ -6,6 +6,7 @@ import psycopg
 from psycopg import errors as driver
 
 from reslice.contract import Contract, SqlFile
+from reslice.engines.refusals import next_rights
 from reslice.errors import SAME_AGAIN, Failure, Misused, Refused, ResliceError, Retryable
 
 NEW_CONNECTION = "a new connection"
@@ -80,12 +81,11 @@ def query_failed(contract: Contract, query: SqlFile, error: psycopg.Error, *, is
     return Retryable(query.name, [Failure("source_failed", asked, lines, SAME_AGAIN)], unchanged=unchanged)
 
 
-def failed(about: str, error: psycopg.Error, doing: str, *, unchanged: str) -> ResliceError:
+def failed(about: str, error: psycopg.Error, doing: str, *, unchanged: str, role: str = "") -> ResliceError:
     """Return the error for a statement of our own that the server could not run; `about` is a target or a database."""
     lines = lines_of(error, 3)
     if isinstance(error, driver.InsufficientPrivilege):
-        after = "have the owner grant it: reslice init --ledger --sql prints the statements"
-        return Refused(about, [Failure("target_rights", doing, lines, after)], unchanged=unchanged)
+        return Refused(about, [Failure("target_rights", doing, lines, next_rights(role))], unchanged=unchanged)
     if isinstance(error, driver.LockNotAvailable):
         return Retryable(about, [Failure("database_busy", doing, lines, SAME_AGAIN)], unchanged=unchanged)
     is_gone = is_lost(error) or isinstance(error, psycopg.OperationalError)

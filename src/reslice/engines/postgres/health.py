@@ -13,7 +13,7 @@ from reslice.engines.postgres import ahead, rights, surroundings
 from reslice.engines.postgres.catalog import select_columns
 from reslice.engines.postgres.probe import probed
 from reslice.engines.postgres.records import PostgresLedger
-from reslice.engines.refusals import NEXT_RIGHTS
+from reslice.engines.refusals import next_rights
 from reslice.errors import Refused
 from reslice.findings import Finding
 from reslice.health import LedgerHealth, Observation, Place, Rights
@@ -99,7 +99,7 @@ class PostgresHealth(SqlHealth):
             yield from ((found, failure.next) for failure in refused.failures for found in failure.found)
         needs_view = ahead.needs_view(self._postgres, contract, target)
         for found in rights.lacking(self._postgres, contract.ledger.schema, target, needs_view=needs_view):
-            yield found, NEXT_RIGHTS
+            yield found, next_rights(self._session.role)
 
     def ledger(self, contract: Contract, target: Target) -> LedgerHealth:
         """Look at the ledger of a target; one that this role may not read is not taken to be absent."""
@@ -109,7 +109,7 @@ class PostgresHealth(SqlHealth):
             held = rights.held_in(self._postgres, schema)
         hidden = [name for name in rights.LEDGER if name in held and not (may_use and "SELECT" in held[name].granted)]
         if hidden:
-            return LedgerHealth(exists=False, hidden=tuple(hidden), grant=NEXT_RIGHTS)
+            return LedgerHealth(exists=False, hidden=tuple(hidden), grant=next_rights(self._session.role))
         return super().ledger(contract, target)
 
     # --- keys, neighbours and files ---------------------------------------------------------------------------------

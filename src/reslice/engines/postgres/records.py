@@ -87,6 +87,9 @@ class PostgresLedger(Records):
         needs_view = target is not None and ahead.needs_view(self._postgres, contract, target)
         return rights.lacking(self._postgres, contract.ledger.schema, target, needs_view=needs_view)
 
+    def _unreadable(self, schema: str, tables: Collection[str]) -> Sequence[str]:
+        return rights.unreadable(self._postgres, schema, tables)
+
     def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
         return ahead.make(self._postgres, contract, target)
 
@@ -94,14 +97,16 @@ class PostgresLedger(Records):
     def _closing(
         self, contract: Contract, target: Target, staged: Staged | None, run: Run, state: State
     ) -> Iterator[None]:
-        """Close a run that found nothing to do in the turn of its table, and only while that is still so.
+        """Close a run in the turn of its table where it found slices equal, and only while that is still so.
 
         A publish that staged before it would otherwise commit beside it, and put older rows over those it found right.
         """
-        if staged is None or state is not State.UNCHANGED:
+        if staged is None or state not in (State.UNCHANGED, State.PUBLISHED):
             with self._alone(contract.ledger.schema):
                 yield
             return
+        if self._postgres.is_lost:
+            self._postgres.reopen()
         with self._turn(contract, target):
             self._still_as_compared(staged, run)
             yield

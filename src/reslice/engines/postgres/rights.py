@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines import versions
-from reslice.engines.refusals import NEXT_RIGHTS
+from reslice.engines.refusals import next_rights
 from reslice.engines.session import Session
 from reslice.engines.sql import column_list, quote
 from reslice.errors import Failure, Refused
@@ -225,9 +225,21 @@ def refuse_unreadable_versions(session: Session, contract: Contract, target: Tar
         what = f"USAGE on the schema {schema}" if not place.may_use else f"SELECT on {', '.join(missing)}"
         found = f"the role {place.role} lacks {what}, which says which versions of {target.beside} are current"
         failure = Failure(
-            "target_rights", contract.quote("method", f"method: {contract.method}"), (found,), NEXT_RIGHTS
+            "target_rights", contract.quote("method", f"method: {contract.method}"), (found,), next_rights(place.role)
         )
         raise Refused(contract.name, [failure], unchanged="nothing was written")
+
+
+def unreadable(session: Session, schema: str, tables: Collection[str]) -> tuple[str, ...]:
+    """Return what keeps this role from reading tables of a ledger; nothing where the schema holds no ledger."""
+    place, held = place_of(session, schema), held_in(session, schema)
+    if "runs" not in held or "contract_digest" not in held["runs"].columns:
+        return ()
+    missing = [f"{schema}.{name}" for name in tables if name in held and "SELECT" not in held[name].granted]
+    if place.may_use and not missing:
+        return ()
+    what = f"SELECT on {', '.join(missing)}" if place.may_use else f"USAGE on the schema {schema}"
+    return f"the role {place.role} may not read the ledger in schema {schema}", f"it lacks {what}"
 
 
 def refuse_without_temporary(session: Session, contract: Contract) -> None:

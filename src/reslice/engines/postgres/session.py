@@ -121,7 +121,7 @@ class PostgresSession(SqlSession):
         settings = {**SETTINGS, **KEEPALIVES, "idle_in_transaction_session_timeout": IDLE}
         # Functions by their full name: until the path is pinned, one of another schema may bear the short one.
         pinned = ", ".join(f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in settings.items())
-        (schemas,) = self.execute("SELECT pg_catalog.current_schemas(false)")[0]
+        schemas, self.role = self.execute("SELECT pg_catalog.current_schemas(false), current_user")[0]
         path = column_list(name for name in schemas if name not in ("pg_catalog", "pg_temp"))
         self.execute(f"SELECT {pinned}, pg_catalog.set_config('search_path', $path, false)", {"path": path})
         self.execute(DURABLE)
@@ -227,7 +227,8 @@ class PostgresSession(SqlSession):
         except psycopg.Error as error:
             self.roll_back()
             about, place = (contract.name, contract.table) if contract else (self.shown, "every table")
-            raise failed(about, error, doing, unchanged=f"{place} is as it was; nothing was written") from error
+            unchanged = f"{place} is as it was; nothing was written"
+            raise failed(about, error, doing, unchanged=unchanged, role=self.role) from error
         except BaseException:
             self.roll_back()
             raise
