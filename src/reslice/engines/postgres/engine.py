@@ -6,7 +6,7 @@ A publish is a second, short transaction. See `publish` for what keeps two of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,10 +30,10 @@ from reslice.engines.postgres.statements import shown
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
 from reslice.engines.publication import Entry, Publication
-from reslice.engines.publishing import base_moved
+from reslice.engines.publishing import base_moved, equal_moved
 from reslice.engines.sql import text_literal
 from reslice.ranges import Moment, moment_from_column
-from reslice.values import Opened, Published, Run, SliceDiff, Staged, Target
+from reslice.values import Diff, Opened, Published, Run, SliceDiff, Staged, Target
 
 PARTITIONS = (
     "swapping partitions takes a lock that waits for every reader and makes every reader wait; use replace_slice, which"
@@ -153,14 +153,37 @@ class Postgres(SqlEngine, PostgresSession):
         return shown(publication, self.dialect)
 
     def _publish(self, publication: Publication, entry: Entry) -> Published:
+        if entry.run is None and not self.was_reopened:
+            self._index(publication)
         return publish(self, publication, entry)
+
+    def _index(self, publication: Publication) -> None:
+        """Let each of many commits find its slice in the temporary tables without reading all of them."""
+        staged, names = publication.staged, publication.names
+        if staged.token in self._turns:
+            return
+        with self.translated(staged.contract, "the staged rows"):
+            for relation in (names.base, names.staged):
+                self.execute(f"CREATE INDEX ON {relation} ({sql.quote(staged.contract.slice.column)})")
 
     def _still_as_compared(self, staged: Staged, run: Run) -> None:
         """Refuse when the slices are no longer what a run compared that found nothing to do."""
         assert run.diff is not None, "nothing to do is found by comparing"
+        if run.slices_done:
+            self._still_equal(staged, run.diff, run.slices_done)
+            return
         publication = self._publication(staged, (), (staged.scope, run.diff.base))
         if not self.execute(publication.holds(self.dialect, publication.names.base, staged.scope))[0][0]:
             raise base_moved(self, publication)
+
+    def _still_equal(self, staged: Staged, diff: Diff, done: Collection[str]) -> None:
+        """Refuse when slices are no longer what was compared that a run of many commits found equal and left.
+
+        Their fingerprints tell: the staged rows may have gone with a connection that was lost.
+        """
+        equal = tuple(each for each in diff.slices if each.label not in done)
+        if moved := self._publication(staged, equal).moved(self):
+            raise equal_moved(staged, moved)
 
     def read_back(self, staged: Staged, slices: tuple[SliceDiff, ...]) -> ReadBack:
         """Read the committed slices in a new snapshot and name those that are not the staged rows."""

@@ -142,22 +142,24 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
     publication = with_points(engine, publication)
     write_ledger(engine, publication, entry, order, None)
     names, written = publication.names, publication.written
-    replaced, staged = (
-        _numbers(engine.execute(publication.digest(engine.dialect, relation, written))[0])
-        for relation in (names.base, names.staged)
-    )
+    base, rows = (publication.digest(engine.dialect, relation, written) for relation in (names.base, names.staged))
+    digests = engine.execute(f"SELECT * FROM ({base}) AS base, ({rows}) AS staged")[0]
+    replaced, staged = _numbers(digests[:2]), _numbers(digests[2:])
     compared = replaced
     if publication.compared != written:
         compared = _numbers(engine.execute(publication.digest(engine.dialect, names.base, publication.compared))[0])
-    _refuse_another_shape(engine, publication)
-    number = str(engine.execute("SELECT CAST(pg_current_xact_id() AS text)")[0][0])
+    number = str(
+        engine.execute(
+            "SELECT CAST(pg_current_xact_id() AS text), set_config('lock_timeout', $limit, true)",
+            {"limit": milliseconds(contract.timeouts.lock)},
+        )[0][0]
+    )
     return publication, _Turn(order, number, _Digests(compared, replaced, staged))
 
 
 def _lock(engine: Postgres, publication: Publication) -> None:
     """Keep every other writer out of the table until the transaction ends, and readers in."""
-    target, limit = publication.staged.target, publication.staged.contract.timeouts.lock
-    engine.execute("SELECT set_config('lock_timeout', $limit, true)", {"limit": milliseconds(limit)})
+    target = publication.staged.target
     try:
         engine.execute(statements.lock(target))
     except driver.LockNotAvailable as error:
