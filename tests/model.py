@@ -114,10 +114,16 @@ class Crash(Exception):
 
 
 class Model:
-    """The whole of it. `guarded` names the targets that stop on guards and forbid a NULL channel."""
+    """The whole of it. `guarded` names the targets that stop on guards and forbid a NULL channel.
 
-    def __init__(self, guarded: Iterable[str] = (), method: str = "replace_slice") -> None:
+    `looks_again` says that a run which finds nothing to do looks once more before it says so, in its turn.
+    """
+
+    def __init__(
+        self, guarded: Iterable[str] = (), method: str = "replace_slice", *, looks_again: bool = False
+    ) -> None:
         self.guarded = frozenset(guarded)
+        self.looks_again = looks_again
         self.method = method
         self.orders: dict[int, Order] = {}
         self.rows: list[Row] = []
@@ -317,9 +323,7 @@ class _Running:
         diff = self._staged()
         already = approved is not None and self._is_held_to(approved, diff)
         if already or not (diff.differing or (self.call.rewrite and diff.filled)):
-            self.record.rows_after, self.record.after = len(diff.all_base()), fingerprint(diff.all_base())
-            self.close(State.UNCHANGED, None)
-            return "unchanged"
+            return self._unchanged(diff)
         self._stop(diff, approved)
         days = diff.filled if self.call.rewrite else diff.differing
         (self._publish_each if self.call.per_slice else self._publish_whole)(diff, days)
@@ -408,9 +412,19 @@ class _Running:
                 raise Crash
         self._finish(diff)
 
+    def _unchanged(self, diff: Diff) -> str:
+        if self.model.looks_again:
+            self._refuse_when_other(diff, diff.days)
+        self.record.rows_after, self.record.after = len(diff.all_base()), fingerprint(diff.all_base())
+        self.close(State.UNCHANGED, None)
+        return "unchanged"
+
     def _refuse_when_moved(self, diff: Diff, days: list[date]) -> None:
         if self.model.later_run(self.record, days[0], days[-1]):
             raise Refusal("later_run", State.REFUSED)
+        self._refuse_when_other(diff, days)
+
+    def _refuse_when_other(self, diff: Diff, days: list[date]) -> None:
         if any(fingerprint(self.model.of_day(day)) != fingerprint(diff.base[day]) for day in days):
             raise Refusal("base_moved", State.REFUSED)
 
@@ -468,9 +482,7 @@ class _Restoring(_Running):
         self._step("checking")
         self._refuse(diff, self.model.run_named(self.record.restores))
         if not diff.differing:
-            self.record.rows_after, self.record.after = len(diff.all_base()), fingerprint(diff.all_base())
-            self.close(State.UNCHANGED, None)
-            return "unchanged"
+            return self._unchanged(diff)
         self._publish_whole(diff, diff.differing)
         return self._read_back(diff, diff.differing)
 
