@@ -85,6 +85,8 @@ def publish_each(job: Job, run: Run) -> Run:
     try:
         job.engine.ledger.close_run(job.staged, contract, target, job.opened, finished, State.PUBLISHED)
     except ResliceError as error:
+        if error.kind == "base_moved":
+            raise _overtaken(job, finished, done, error) from error
         raise _unrecorded(job, finished, done, error) from error
     return _read_back(job, finished, tuple(done))
 
@@ -156,6 +158,21 @@ def _unrecorded(job: Job, run: Run, done: list[SliceDiff], error: ResliceError) 
     unrecorded = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
     unrecorded.run = replace(run, outcome=Outcome.FAILED, error=unrecorded)
     return unrecorded
+
+
+def _overtaken(job: Job, run: Run, done: list[SliceDiff], error: ResliceError) -> PartlyPublished:
+    """Return the error of a run whose slices are all published, while others that were equal have been overwritten."""
+    one = len(done) == 1
+    found = (
+        f"{len(done)} {'slice is published' if one else 'slices are published, each'} whole: {_ends(done)}",
+        *error.failures[0].found,
+    )
+    contract, scope = job.staged.contract, job.staged.scope
+    failure = Failure("partly_published", "every slice of the range as its source", found, error.next)
+    unchanged = "nothing but these slices was written by this run; the others are as another writer left them"
+    overtaken = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
+    overtaken.run = replace(run, outcome=Outcome.FAILED, error=overtaken)
+    return overtaken
 
 
 def _ends(slices: list[SliceDiff]) -> str:

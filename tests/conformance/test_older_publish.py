@@ -13,15 +13,16 @@ from contextlib import contextmanager
 import pytest
 
 from reslice.engines.postgres.session import PostgresSession
-from reslice.errors import ResliceError
+from reslice.errors import PartlyPublished, ResliceError
 from reslice.values import Outcome
 from tests.conformance.databases import Row, only
-from tests.conformance.orders import D2, D3, T0, Orders, changed, kinds, ordered
+from tests.conformance.orders import D1, D2, D3, T0, Orders, changed, found, kinds, ordered
 
 pytestmark = only("postgresql", "on DuckDB one process publishes, and its fence is the first statement")
 
 OLDER = changed((D2, "web", 1, 1300))
 PATIENCE = 20.0
+TURN = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table"
 
 
 @contextmanager
@@ -77,10 +78,40 @@ def test_a_run_that_finds_nothing_to_do_is_not_overtaken(orders: Orders, monkeyp
 
 
 def test_a_run_that_was_overtaken_is_refused(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table"
+    turn = TURN
     ends = beside(orders, monkeypatch, turn, newer_first=True)
     assert ends == ("later_run", Outcome.UNCHANGED)
     assert orders.rows() == ordered(T0)
+
+
+def test_a_run_of_many_commits_does_not_claim_slices_that_an_older_one_has_overwritten(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older: list[str] = []
+    orders.correct(4, 1300)
+    with older_held_at(monkeypatch, TURN) as (there, go):
+        first = threading.Thread(target=ended, args=(lambda: orders.run(D2), older), name="older")
+        first.start()
+        assert there.wait(PATIENCE)
+        orders.correct(4, 1200)
+        orders.correct(7, 5001)
+
+        def overwrite() -> None:
+            go.set()
+            first.join(PATIENCE)
+
+        follow = orders.at_step(f"publishing {D3} (1 of 1)", overwrite)
+        error: PartlyPublished = orders.fails("run", PartlyPublished, f"{D1}..{D3}", per_slice=True, on_step=follow)
+    assert older == [Outcome.PUBLISHED] and kinds(error) == ["partly_published"] and error.exit_code == 6
+    assert f"1 slice is published whole: {D3}" in found(error) and f"{D2} was equal" in found(error)
+    assert D1 not in found(error)
+    assert error.run is not None and error.run.slices_done == (D3,)
+    assert orders.ledger(error.run.id)["state"] == "failed"
+    assert orders.rows() == ordered(changed((D2, "web", 1, 1300), (D3, "web", 1, 5001)))
+    again = orders.run(f"{D1}..{D3}", per_slice=True)
+    assert again.outcome is Outcome.PUBLISHED and again.slices_done == (D2,)
+    assert orders.rows() == ordered(changed((D3, "web", 1, 5001)))
+    assert orders.run(f"{D1}..{D3}").outcome is Outcome.UNCHANGED
 
 
 def test_other_slices_are_in_nobodys_way(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:

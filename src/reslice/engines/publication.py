@@ -186,6 +186,11 @@ class Publication:
             return ReadBack(self._altered_before(session, run_id), is_later=is_later)
         return ReadBack(())
 
+    def moved(self, session: Session) -> tuple[str, ...]:
+        """Name the slices that are not what was compared."""
+        live = self._fingerprints(session, sql.relation(self.staged.target)) if self.slices else {}
+        return tuple(each.label for each in self.slices if live.get(each.slice, Fingerprint()) != each.base)
+
     def _differing(self, session: Session) -> tuple[str, ...]:
         """Name the written slices that are not the staged rows."""
         live = self._fingerprints(session, sql.relation(self.staged.target))

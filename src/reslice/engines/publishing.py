@@ -5,6 +5,7 @@ Nothing here begins or ends a transaction: whoever calls rolls all of it back wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reslice import ledger
@@ -13,7 +14,7 @@ from reslice.engines import sql
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.session import Session
 from reslice.errors import SAME_AGAIN, Failure, Refused, Retryable
-from reslice.values import Fingerprint, State
+from reslice.values import Fingerprint, Staged, State
 
 
 def as_it_was_compared(engine: Session, publication: Publication, staged_order: int) -> Publication:
@@ -50,6 +51,20 @@ def base_moved(engine: Session, publication: Publication, live: int | None = Non
     if live == before:
         found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
     return refused(publication, "base_moved", "the slice is what it was compared with", found)
+
+
+def equal_moved(staged: Staged, moved: Sequence[str]) -> Refused:
+    """Return the refusal to say of slices that they are as their source, which were so when they were compared."""
+    contract = staged.contract
+    more = f" and {len(moved) - 5} more" if len(moved) > 5 else ""
+    one = len(moved) == 1
+    found = f"{', '.join(moved[:5])}{more} {'was' if one else 'were'} equal to the source when it was compared, and"
+    found += f" {'is' if one else 'are'} not any more: a run that had staged earlier, or another writer, came between"
+    failure = Failure(
+        "base_moved", "what is not written is still equal", (found,), command("run", contract.name, staged.scope)
+    )
+    unchanged = f"{contract.table} is as the other writer left it"
+    return Refused(f"{contract.name} for {staged.scope.text}", [failure], unchanged=unchanged)
 
 
 def refused(publication: Publication, kind: str, asked: str, found: str) -> Refused:
