@@ -119,18 +119,20 @@ class Target:
     """By which the database knows the table, whatever it is called."""
     name_bytes_max: int | None = None
     """How long a name may be in this database; longer ones are cut."""
+    rights_next: str = ""
+    """What helps where something is in `rights_missing`; where the engine knows of nothing better, another user."""
     is_only_read: bool = False
     """Whether who connects may write nothing of the table at all: such a user may look, and is told so."""
 
     @property
     def resolved(self) -> str:
         """The full name, the one key of fence and ledger."""
-        return f"{self.catalog}.{self.schema}.{self.table}"
+        return f"{self.catalog}.{self.beside}"
 
     @property
     def beside(self) -> str:
         """The name without the catalog: what a DuckDB file is called or attached as at the moment, or the database."""
-        return f"{self.schema}.{self.table}"
+        return beside(self.schema, self.table)
 
     def is_called(self, resolved: str) -> bool:
         """Whether a name in the table's own ledger means this table, whatever the file or database was called then."""
@@ -142,6 +144,15 @@ class Target:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+
+def beside(schema: str, table: str) -> str:
+    """Return the name of a table in its database; `"a.b".c` and `a."b.c"` are two, and are quoted."""
+    names = (schema, table)
+    return ".".join(f'"{each.replace(QUOTE, QUOTE * 2)}"' if {".", QUOTE} & {*each} else each for each in names)
+
+
+QUOTE = '"'
 
 
 @dataclass(frozen=True, slots=True)

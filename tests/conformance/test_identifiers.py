@@ -9,7 +9,8 @@ import duckdb
 import psycopg
 import pytest
 
-from reslice.errors import Misused
+from reslice.engines.writers import fence_of
+from reslice.errors import Misused, Refused
 from tests.conformance.databases import Database, DuckDBDatabase, only
 from tests.conformance.orders import ALLOWED, D1, D2, D3, T0, Orders, Target, changed, found
 
@@ -70,6 +71,31 @@ class Named(Target):
         except (duckdb.CatalogException, psycopg.errors.UndefinedTable):
             return self.table
         return view
+
+
+def test_two_tables_whose_names_read_alike_are_two_tables(orders: Orders) -> None:
+    database = orders.database
+    for schema in ('"a.b"', "a"):
+        database.execute(f"CREATE SCHEMA {schema}")
+    first, second = (Named(orders, table, PLAIN) for table in ('"a.b".c', 'a."b.c"'))
+    first.declare()
+    run = first.run(f"{D1}..{D3}")
+    orders.correct(4, 1300)
+    second.declare()
+    other = second.run(D2)
+    assert other.table != run.table
+    fences = database.rows("SELECT table_name FROM reslice.fences ORDER BY table_name")
+    assert [name.partition(".")[2] for (name,) in fences] == ['"a.b".c', 'a."b.c"']
+    first.declare()
+    with pytest.raises(Refused):
+        first.restore(other.id)
+    assert first.rows() == list(T0) and len(second.rows()) == 2
+    first.restore(run.id)
+    assert first.rows() == [] and len(second.rows()) == 2
+    assert fence_of("c", "reslice", ("w", "a.b", "c", "table")).table == 'w."a.b".c'
+    assert fence_of("c", "reslice", ("w", "a", 'b."c', "table")).table == 'w.a."b.""c"'
+    assert fence_of("c", "reslice", ("w", "main", "Daily Orders", "table")).table == "w.main.Daily Orders"
+    assert database.rows("SELECT table_name FROM reslice.fences ORDER BY table_name") == fences
 
 
 PLAIN = ("order_date", "channel", "order_count", "amount_cents")

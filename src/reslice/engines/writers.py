@@ -9,6 +9,7 @@ from reslice import ledger
 from reslice.engines.refusals import other_ledgers
 from reslice.engines.session import Ledgers
 from reslice.errors import Failure, Misused, OutcomeUnknown, Refused, Retryable
+from reslice.values import beside
 
 Found = tuple[str, str, str, str]
 """What a name means on the connection of the writer: catalog, schema, name, and what kind of thing it is."""
@@ -41,7 +42,7 @@ def fence_of(name: str, schema: str, found: Found | None) -> Fence:
         failure = Failure(kind, asked, (words,), "name the table that the contract names")
         raise Refused(name, [failure], unchanged="nothing was written")
     catalog, table_schema, table, _ = found
-    return Fence(catalog, schema, f"{catalog}.{table_schema}.{table}", name)
+    return Fence(catalog, schema, f"{catalog}.{beside(table_schema, table)}", name)
 
 
 def is_there(writer: Ledgers, fence: Fence) -> bool:
