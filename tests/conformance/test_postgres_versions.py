@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from reslice.engines.postgres import locks
+from reslice.errors import Retryable
+from reslice.values import Outcome
 from tests.conformance.databases import Row, only
-from tests.conformance.orders import D1, D2, D3, Orders, changed
+from tests.conformance.orders import ALLOWED, COLUMNS, D1, D2, D3, SOURCE, T0, Orders, Target, changed, found, kinds
 
 METHODS = ("append_version",)
 POSTGRES16_SLOW = True
@@ -130,3 +136,138 @@ def test_days_beyond_the_calendar_are_of_no_version_to_every_reader(
     expected: list[Any] = [(place, 1, "far") for place in range(len(far))] + [(8, 8, "web")]
     for rows in as_read(orders, f"SELECT {SHOP} FROM daily_orders_current ORDER BY channel, order_count"):
         assert rows == expected
+
+
+# --- others who hold the view, the table or the ledger ----------------------------------------------------------------
+
+SHORT = {"wait": "400ms", "lock": "100ms"}
+A_WHILE = 8.0
+"""Seconds in which a run ends that gives up in time; one that waits for a transaction of a test never ends."""
+
+
+def another(orders: Orders) -> Target:
+    """Return another target of the same ledger, which has something to publish."""
+    orders.database.execute(f"CREATE TABLE other_orders ({COLUMNS})")
+    declaration = {**orders.declaration, "table": "other_orders", "guards": ALLOWED, "timeouts": SHORT}
+    declaration = {key: value for key, value in declaration.items() if key not in ("method", "stamps")}
+    return Target(orders.database, "other_orders", declaration, SOURCE)
+
+
+TWICE = f"SELECT twice FROM daily_orders_current WHERE order_date = '{D2}' ORDER BY 1"
+
+
+def with_another_view(orders: Orders) -> None:
+    """Publish, and change the table so that the next run has to make the view anew."""
+    orders.correct(4, 1300)
+    orders.run(WHOLE)
+    orders.correct(4, 1400)
+    orders.database.execute(
+        "ALTER TABLE daily_orders ADD COLUMN twice bigint GENERATED ALWAYS AS (amount_cents * 2) STORED"
+    )
+    orders.declare(timeouts=SHORT)
+
+
+def test_a_view_that_somebody_reads_is_not_waited_for_without_end(orders: Orders) -> None:
+    other = another(orders)
+    with_another_view(orders)
+    rows = orders.versions()
+    waits = list[float]()
+
+    def read_and_run() -> None:
+        """While the run tries to replace the view, read it and run another target."""
+        began = time.monotonic()
+        with orders.database.session() as second:
+            second.execute("SELECT count(*) FROM daily_orders_current")
+        waits.append(time.monotonic() - began)
+        assert other.run(WHOLE).outcome is Outcome.PUBLISHED
+        waits.append(time.monotonic() - began)
+
+    with orders.database.session() as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM daily_orders_current")
+        ((process,),) = reader.execute("SELECT pg_backend_pid()").fetchall()
+        beside = threading.Thread(target=read_and_run)
+        began = time.monotonic()
+        beside.start()
+        error = orders.fails("run", Retryable, WHOLE)
+        took = time.monotonic() - began
+        beside.join()
+        reader.execute("COMMIT")
+
+    assert kinds(error) == ["database_busy"] and error.exit_code == 4 and error.retry
+    assert "public.daily_orders_current" in found(error) and f"process {process}," in found(error)
+    assert took < A_WHILE and len(waits) == 2 and max(waits) < A_WHILE
+    assert orders.ledger(error.run.id)["state"] == "failed"
+    assert orders.versions() == rows
+    assert orders.run(WHOLE).outcome is Outcome.PUBLISHED
+    assert [row[:4] for row in orders.rows()] == changed((D2, "web", 1, 1400))
+    assert orders.database.rows(TWICE) == [(1500,), (2800,)]
+
+
+def test_a_view_is_made_anew_once_its_reader_is_gone(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_another_view(orders)
+    tries = list[str]()
+    with orders.database.session() as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM daily_orders_current")
+
+        def follow(statement: str) -> None:
+            if statement.startswith("CREATE OR REPLACE VIEW"):
+                tries.append(statement)
+                if len(tries) == 2:
+                    reader.execute("COMMIT")
+
+        orders.database.follow_statements(monkeypatch, follow)
+        assert orders.run(WHOLE).outcome is Outcome.PUBLISHED
+    assert len(tries) == 2
+    assert orders.database.rows(TWICE) == [(1500,), (2800,)]
+
+
+@pytest.mark.parametrize("method", ["replace_slice"])
+def test_a_ledger_that_somebody_holds_is_not_waited_for_without_end(orders: Orders) -> None:
+    orders.run(D1)
+    orders.declare(timeouts=SHORT)
+    with orders.database.session() as holder:
+        holder.execute("BEGIN")
+        holder.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, repr('reslice'))})")
+        error = orders.fails("run", Retryable, D2)
+        holder.execute("COMMIT")
+    assert kinds(error) == ["database_busy"] and error.exit_code == 4
+    assert "ledger" in found(error) and "400ms" in error.failures[0].asked
+    assert orders.rows() == list(T0)
+    orders.unchanged(D2)
+
+
+@pytest.mark.parametrize("method", ["replace_slice"])
+def test_a_table_that_somebody_holds_keeps_no_other_run_from_the_ledger(orders: Orders) -> None:
+    """A first run makes what it needs beside the table without touching it."""
+    other = another(orders)
+    other.run(WHOLE)
+    orders.correct(4, 1300)
+    orders.declare(timeouts={"lock": "60s", "statement": "300ms"})
+    with orders.database.session() as holder:
+        holder.execute("BEGIN")
+        holder.execute("LOCK TABLE daily_orders IN ACCESS EXCLUSIVE MODE")
+        seconds = list[float]()
+
+        def run() -> None:
+            began = time.monotonic()
+            assert other.run(WHOLE).outcome is Outcome.PUBLISHED
+            seconds.append(time.monotonic() - began)
+
+        def run_first() -> None:
+            with suppress(Retryable):
+                orders.run(WHOLE)
+
+        first = threading.Thread(target=run_first)
+        beside = threading.Thread(target=run)
+        first.start()
+        time.sleep(0.3)
+        beside.start()
+        beside.join(A_WHILE)
+        assert seconds, "the other target waits for a table that is not its own"
+        holder.execute("COMMIT")
+        first.join()
+        beside.join()
+    orders.run(WHOLE)
+    assert orders.rows() == changed((D2, "web", 1, 1300))

@@ -62,7 +62,7 @@ class Records(ABC):
         self._parts: dict[str, dict[str, Any]] = {}
 
     @abstractmethod
-    def _alone(self, schema: str) -> AbstractContextManager[None]:
+    def _alone(self, contract: Contract) -> AbstractContextManager[None]:
         """Return a transaction beside which no other one opens or closes a run, or makes tables, in this ledger."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Records(ABC):
             "engine_version": self.engine_version,
         }
         schema = request.contract.ledger.schema
-        with self._session.translated(request.contract, "the ledger"), self._alone(schema):
+        with self._session.translated(request.contract, "the ledger"), self._alone(request.contract):
             present = self._columns_in(target.catalog, schema)
             refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
             refuse_second_ledger(self._session, request.contract, target)
@@ -117,7 +117,7 @@ class Records(ABC):
             run_id = ledger.open_request(self._session, where, request, target, about)
             kept = ledger.kept_table(where, target)
             if target.kind == "table" and not any(f"{where}.{quote(table)}" == kept for table, _ in present):
-                self._session.execute(ledger.create_kept(kept, sql.target_name(target), target))
+                self._session.execute(self._create_kept(kept, target))
             pointers = f"{versions.current_pointers(where, target)} AND version <> '' LIMIT 1"
             target = replace(target, has_pointers=bool(self._session.execute(pointers)))
         return Opened(run_id, target, abandoned)
@@ -126,16 +126,20 @@ class Records(ABC):
         """Return the target with how its current versions are read, and for a run with the view that others read."""
         if contract.method is not Method.APPEND_VERSION or opened is None:
             return target
-        with self._alone(contract.ledger.schema):
-            versioned = with_versions(self._session, contract, target)
-            if versioned.current:
-                make_view(self._session, contract, versioned)
+        versioned = with_versions(self._session, contract, target)
+        if versioned.current:
+            self._make_view(contract, versioned)
         return versioned
+
+    def _make_view(self, contract: Contract, target: Target) -> None:
+        """Make the view that others read, or bring it up to date."""
+        with self._alone(contract):
+            make_view(self._session, contract, target)
 
     def create(self, contract: Contract, target: Target | None) -> LedgerMade:
         """Make the ledger ahead of the first run, or bring it up to date; rows that are there stay."""
         session = self._session
-        with session.translated(contract, "the ledger"), self._alone(contract.ledger.schema):
+        with session.translated(contract, "the ledger"), self._alone(contract):
             catalog = target.catalog if target else session.execute("SELECT current_database()")[0][0]
             present = self._columns_in(catalog, contract.ledger.schema)
             refuse_foreign_tables(contract, ledger.foreign_tables(present))
@@ -173,6 +177,10 @@ class Records(ABC):
         """Refuse where there is a ledger, and this user may not read it: it is not taken for none."""
         refuse_unreadable_ledger(self._session.shown, schema, self._unreadable(schema, tables), self._session.role)
 
+    def _create_kept(self, kept: str, target: Target) -> str:
+        """Return the statement that makes the table which keeps replaced rows."""
+        return ledger.create_kept(kept, sql.target_name(target), target)
+
     def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
         """Make what a run makes beside the ledger, where it may not; return the tables and views that were made."""
         return (), ()
@@ -205,7 +213,7 @@ class Records(ABC):
         self, contract: Contract, target: Target, staged: Staged | None, run: Run, state: State
     ) -> AbstractContextManager[None]:
         """Return the transaction in which a run is closed; where nothing differed, that is still so in it."""
-        return self._alone(contract.ledger.schema)
+        return self._alone(contract)
 
     def _refuse_to_claim(self, where: str, contract: Contract, opened: Opened, run: Run) -> None:
         """Raise OutcomeUnknown when the ledger does not hold every slice that a run of many commits has published."""

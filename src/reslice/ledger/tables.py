@@ -240,3 +240,12 @@ def create_kept(kept: str, live: str, target: Target) -> str:
         f"CREATE TABLE IF NOT EXISTS {kept} AS"
         f" SELECT CAST(NULL AS VARCHAR) AS {quote(KEPT_RUN)}, {columns} FROM {live} LIMIT 0"
     )
+
+
+def create_kept_of_types(kept: str, target: Target) -> str:
+    """Return the statement that makes the same table of the types that are known, with no look at the live table.
+
+    A database in which a look waits for whoever holds the table makes it so, and its ledger waits for nobody.
+    """
+    columns = ", ".join(f"{quote(name)} {target.column(name).type}" for name in kept_columns(target))
+    return f"CREATE TABLE IF NOT EXISTS {kept} ({quote(KEPT_RUN)} VARCHAR, {columns})"

@@ -40,14 +40,14 @@ class DuckDBLedger(Records):
         _ALIVE.discard(self._token)
 
     @contextmanager
-    def _alone(self, schema: str) -> Iterator[None]:
+    def _alone(self, contract: Contract) -> Iterator[None]:
         """Let one transaction of this process at a time work on ledgers."""
         with LEDGER_LOCK, self._session.transaction():
             yield
 
     def _turn(self, contract: Contract, target: Target) -> AbstractContextManager[None]:
         """Return a transaction; the fence, which is taken first in it, keeps publishes out."""
-        return self._alone(contract.ledger.schema)
+        return self._alone(contract)
 
     def _claim(self) -> None:
         _ALIVE.add(self._token)

@@ -16,11 +16,12 @@ from reslice.engines import query as query_text
 from reslice.engines import sql, versions
 from reslice.engines.base import LedgerScript
 from reslice.engines.postgres import rights
+from reslice.engines.postgres.current_view import Held, held, make_soon
 from reslice.engines.postgres.marks import written_out
 from reslice.engines.refusals import refuse_foreign_tables
 from reslice.engines.session import SqlSession
 from reslice.engines.sql import quote
-from reslice.engines.view import can_have_versions, is_up_to_date, make_view, with_versions
+from reslice.engines.view import can_have_versions, is_up_to_date, with_versions
 from reslice.ranges import Scope
 from reslice.values import Target
 
@@ -45,7 +46,8 @@ def script(session: SqlSession, contract: Contract, target: Target | None, role:
     refuse_foreign_tables(contract, ledger.foreign_tables(present))
     made = ledger.create_statements(quote(schema), present, None if place.is_there else quote(schema))
     if target is not None and target.kind == "table":
-        made += _kept(schema, present, target)
+        live = sql.dotted(target.schema, target.table)
+        made += [ledger.create_kept(name, live, target) for name in _lacks_kept(schema, present, target)]
         if needs_view(session, contract, target):
             made += versions.view(session.dialect, contract, target).statements
     reads = [*reads_of(session, contract, target)] if target is not None else []
@@ -55,13 +57,10 @@ def script(session: SqlSession, contract: Contract, target: Target | None, role:
     return LedgerScript(tuple(made), granted)
 
 
-def _kept(schema: str, present: set[tuple[str, str]], target: Target) -> list[str]:
-    """Return the statement that makes the table which keeps replaced rows; none where it is there."""
+def _lacks_kept(schema: str, present: set[tuple[str, str]], target: Target) -> list[str]:
+    """Return the table which keeps replaced rows; none where it is there."""
     name = rights.kept_name(target)
-    if any(table == name for table, _ in present):
-        return []
-    live = sql.dotted(target.schema, target.table)
-    return [ledger.create_kept(f"{quote(schema)}.{quote(name)}", live, target)]
+    return [] if any(table == name for table, _ in present) else [f"{quote(schema)}.{quote(name)}"]
 
 
 def needs_view(session: SqlSession, contract: Contract, target: Target) -> bool:
@@ -107,9 +106,9 @@ def make(session: SqlSession, contract: Contract, target: Target) -> tuple[list[
     if target.kind != "table":
         return [], []
     schema = contract.ledger.schema
-    kept = _kept(schema, rights.present_in(session, schema), target)
-    for statement in kept:
-        session.execute(statement)
+    kept = _lacks_kept(schema, rights.present_in(session, schema), target)
+    for name in kept:
+        session.execute(ledger.create_kept_of_types(name, target))
     tables = [rights.kept_name(target)] if kept else []
     if not needs_view(session, contract, target):
         return tables, []
@@ -119,5 +118,10 @@ def make(session: SqlSession, contract: Contract, target: Target) -> tuple[list[
 
 
 def _made_view(session: SqlSession, contract: Contract, target: Target) -> str:
-    make_view(session, contract, with_versions(session, contract, target))
+    target = with_versions(session, contract, target)
+    try:
+        make_soon(session, contract, target)
+    except Held as error:
+        session.roll_back()
+        raise held(session, contract, target) from error
     return f"{target.schema}.{versions.view_name(target)}"

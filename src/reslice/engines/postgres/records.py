@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from psycopg import errors as driver
 
 from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines.base import LedgerScript
 from reslice.engines.postgres import ahead, locks, rights
+from reslice.engines.postgres.current_view import ATTEMPTS, BETWEEN_SECONDS, Held, held, make_soon
 from reslice.engines.postgres.session import milliseconds
 from reslice.engines.postgres.statements import TURN
 from reslice.engines.records import Records, TouchedSince
 from reslice.engines.sql import text_literal
+from reslice.engines.view import is_up_to_date
+from reslice.errors import SAME_AGAIN, Failure, Retryable
 from reslice.values import Opened, Run, Staged, State, Target
 
 if TYPE_CHECKING:
@@ -45,16 +51,22 @@ class PostgresLedger(Records):
         """Let go: the locks of runs end with the session."""
 
     @contextmanager
-    def _alone(self, schema: str) -> Iterator[None]:
+    def _alone(self, contract: Contract) -> Iterator[None]:
         """Hold the lock of the ledger; statements after it see everything that was committed before it was got.
 
+        Nothing in here is waited for beyond `timeouts.wait`: whoever else needs the ledger would wait as well.
         A run that ends says so on a new connection, where its own was lost. One that is under way does not go on: its
         lock, by which others know that it is alive, went with the connection.
         """
         if self._postgres.is_lost and self._postgres.is_ending:
             self._postgres.reopen()
+        schema, limit = contract.ledger.schema, {"wait": milliseconds(contract.timeouts.wait)}
         with self._session.transaction():
-            self._session.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, text_literal(schema))})")
+            self._session.execute("SELECT set_config('lock_timeout', $wait, true)", limit)
+            try:
+                self._session.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, text_literal(schema))})")
+            except driver.LockNotAvailable as error:
+                raise _ledger_busy(contract) from error
             yield
 
     @contextmanager
@@ -90,6 +102,24 @@ class PostgresLedger(Records):
     def _unreadable(self, schema: str, tables: Collection[str]) -> Sequence[str]:
         return rights.unreadable(self._postgres, schema, tables)
 
+    def _create_kept(self, kept: str, target: Target) -> str:
+        return ledger.create_kept_of_types(kept, target)
+
+    def _make_view(self, contract: Contract, target: Target) -> None:
+        """Make the view, a few times where somebody reads it; no lock is asked for where there is nothing to do."""
+        if is_up_to_date(self._session, contract, target):
+            return
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                with self._alone(contract):
+                    make_soon(self._session, contract, target)
+            except Held as error:
+                if attempt == ATTEMPTS:
+                    raise held(self._session, contract, target) from error
+                time.sleep(BETWEEN_SECONDS)
+            else:
+                return
+
     def _make_ahead(self, contract: Contract, target: Target) -> tuple[Sequence[str], Sequence[str]]:
         return ahead.make(self._postgres, contract, target)
 
@@ -102,10 +132,10 @@ class PostgresLedger(Records):
         A publish that staged before it would otherwise commit beside it, and put older rows over those it found right.
         """
         if staged is None or state not in (State.UNCHANGED, State.PUBLISHED):
-            with self._alone(contract.ledger.schema):
+            with self._alone(contract):
                 yield
             return
-        if self._postgres.is_lost:
+        if self._postgres.is_lost and run.slices_done:  # what it compared is known by fingerprints
             self._postgres.reopen()
         with self._turn(contract, target):
             self._still_as_compared(staged, run)
@@ -150,6 +180,14 @@ class PostgresLedger(Records):
             {"id": opened.id},
         )
         self._staged_orders[token] = int(rows[0][0])
+
+
+def _ledger_busy(contract: Contract) -> Retryable:
+    wait = contract.timeouts.wait.total_seconds()
+    asked = contract.quote("timeouts.wait", f"timeouts.wait: {wait:g}s")
+    found = f"another transaction holds the ledger in schema {contract.ledger.schema}, and has not ended"
+    failure = Failure("database_busy", asked, (found,), SAME_AGAIN)
+    return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
 
 
 def take_turn(session: PostgresSession, contract: Contract, target: Target) -> None:
