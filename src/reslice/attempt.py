@@ -57,7 +57,7 @@ def attempt(engine: Engine, request: Request, run: Run, work: Work, on_opened: O
     try:
         target = engine.target(contract)
         progress.run = replace(progress.run, table=target.resolved)
-        refuse_without_rights(contract, target)
+        refuse_without_rights(engine, contract, target)
         opened = engine.ledger.open_run(request, target)
     except ResliceError as error:
         raise with_run(error, progress.run, began) from error.__cause__

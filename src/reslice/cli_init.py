@@ -217,16 +217,20 @@ def _ledger(session: Session, given: dict[str, Any]) -> int:
     file = contract_file.load(Path(session.config))
     made: list[LedgerMade] = []
     statements: list[str] = []
+    warnings: list[str] = []
     note = report_init.LEDGER_NOTES[file.connection.engine]
     if given["with_sql"]:
-        statements = _ledger_script(file, given["role"])
+        statements, warnings = _ledger_script(file, given["role"])
     else:
         with Project(file).engine(read_only=False) as engine:
             found = [engine.ledger.create(each, engine.survey.find(each.table)) for each in file.targets.values()]
         made = report_init.by_schema(found)
     way_on = "reslice init --ledger" if given["with_sql"] and not _has_rights(file) else "reslice plan --help"
+    for warning in warnings:
+        session.warn(warning)
     if session.is_json:
-        session.say_json(report_init.ledger_json(made, statements, note=note, way_on=way_on, place=session.place))
+        notes = [note, *warnings]
+        session.say_json(report_init.ledger_json(made, statements, notes=notes, way_on=way_on, place=session.place))
     elif given["with_sql"]:
         session.say(report_init.ledger_sql_text(statements, note=note))
     else:
@@ -239,8 +243,11 @@ def _has_rights(file: ProjectFile) -> bool:
     return file.connection.engine != "duckdb"
 
 
-def _ledger_script(file: ProjectFile, role: str | None) -> list[str]:
-    """Return the SQL of the ledgers: where the database keeps rights, what is missing and what a role needs."""
+def _ledger_script(file: ProjectFile, role: str | None) -> tuple[list[str], list[str]]:
+    """Return the SQL of the ledgers: where the database keeps rights, what is missing and what a role needs.
+
+    Beside it stands what keeps the script from being all that the role needs.
+    """
     from reslice.engines.sql import quote
     from reslice.ledger import create_statements
     from reslice.project import Project
@@ -249,11 +256,12 @@ def _ledger_script(file: ProjectFile, role: str | None) -> list[str]:
         if role is not None:
             raise _misused("--role", "a role of the database", "a DuckDB file has none", "reslice init --ledger --sql")
         schemas = dict.fromkeys(contract.ledger.schema for contract in file.targets.values())
-        return [text for schema in schemas for text in create_statements(quote(schema), ())]
+        return [text for schema in schemas for text in create_statements(quote(schema), ())], []
     with Project(file).engine(read_only=True) as engine:
         found = [engine.ledger.script(each, engine.survey.find(each.table), role) for each in file.targets.values()]
     made = dict.fromkeys(text for each in found for text in each.statements)
-    return [*made, *dict.fromkeys(text for each in found for text in each.grants)]
+    warnings = dict.fromkeys(text for each in found for text in each.warnings)
+    return [*made, *dict.fromkeys(text for each in found for text in each.grants)], [*warnings]
 
 
 def _misused(about: str, asked: str, found: str, after: str, kind: str = "usage") -> Misused:

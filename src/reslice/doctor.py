@@ -71,7 +71,8 @@ def _target(
     try:
         target = engine.target(contract)
     except Refused as refused:
-        yield from _wrong(contract, "contract", refused.failures)
+        for failure in refused.failures:
+            yield from _wrong(contract, _OWN_CHECK.get(failure.kind, "contract"), [failure])
         return
     failures = target_failures(engine, contract, target)
     rights = engine.health.rights(contract, target) if target.kind == "table" else Rights("")

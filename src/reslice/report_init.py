@@ -99,13 +99,13 @@ def ledger_json(
     made: Sequence[LedgerMade],
     statements: Sequence[str],
     *,
-    note: str = LEDGER_NOTES["duckdb"],
+    notes: Sequence[str] = (LEDGER_NOTES["duckdb"],),
     way_on: str,
     place: str = "",
 ) -> dict[str, Any]:
     """Return what a ledger was made of as JSON, or the statements that would make it."""
     return init_json(None) | {
-        "notes": [note] if statements else [],
+        "notes": [*notes] if statements else [],
         "ledger": [
             {"schema": each.schema, "made": [*each.made], "present": [*each.present], "views": [*each.views]}
             for each in made

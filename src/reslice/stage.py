@@ -35,9 +35,13 @@ def stage(engine: Engine, contract: Contract, target: Target, scope: Scope, open
     return staged
 
 
-def refuse_without_rights(contract: Contract, target: Target) -> None:
-    """Refuse a target that this connection may not write, before even the request is written."""
-    _refuse(contract, list(_rights_failures(contract, target)))
+def refuse_without_rights(engine: Engine, contract: Contract, target: Target) -> None:
+    """Refuse a target that this connection may not write, before even the request is written.
+
+    What it may not do with the ledger is told beside it, so that both are granted at once.
+    """
+    failures = list(_rights_failures(contract, target))
+    _refuse(contract, [*failures, *(engine.ledger.rights_failures(contract, target) if failures else ())])
 
 
 def refuse_target(engine: Engine, contract: Contract, target: Target) -> None:
@@ -72,9 +76,10 @@ def column_failures(staged: Staged) -> tuple[Failure, ...]:
 
 
 def _rights_failures(contract: Contract, target: Target) -> Iterator[Failure]:
-    asked = contract.quote("table", f"table: {contract.table}")
-    for reason in target.rights_missing:
-        yield Failure("target_rights", asked, (reason,), "run as a user who may write")
+    if target.rights_missing:
+        asked = contract.quote("table", f"table: {contract.table}")
+        after = target.rights_next or "run as a user who may write"
+        yield Failure("target_rights", asked, target.rights_missing, after)
 
 
 def _refuse(contract: Contract, failures: list[Failure]) -> None:

@@ -34,8 +34,7 @@ def verify(engine: Engine, contract: Contract, scope: Scope, on_step: OnStep, *,
     began = time.monotonic()
     target = engine.target(contract)
     opened = None if request is None else engine.ledger.open_run(request, target)
-    if request is None:
-        target = replace(target, rights_missing=())  # who may not write may look
+    target = replace(target, rights_missing=())  # who may not write may look
     run = Run(
         "verify", contract.name, target.resolved, scope, Outcome.UNCHANGED, kind=Kind.VERIFY, method=contract.method
     )

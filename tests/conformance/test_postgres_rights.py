@@ -267,6 +267,67 @@ def test_a_sequence_is_granted_where_the_target_counts_by_one(shop: Shop) -> Non
     answer = shop("run", "daily_orders", D2)
     assert (answer.code, answer.kind) == (3, "target_rights")
     assert f"the role {shop.role} lacks USAGE on public.daily_orders_id_seq" in answer.text
+    assert answer.text.count("asked:") == 1 and "asked:      ledger" not in answer.text
+    recorded = shop("verify", "daily_orders", D2, "--record")
+    assert recorded.code == 0, recorded.text
+
+
+def test_a_role_that_is_not_there_is_warned_of(shop: Shop) -> None:
+    printed = shop("init", "--ledger", "--sql", "--role", "nobody_here", owner=True)
+    assert printed.code == 0 and 'TO "nobody_here"' in printed.text
+    assert "warning: the server has no role nobody_here: make it before the script is run\n" in printed.text
+    assert "warning:" not in shop("init", "--ledger", "--sql", "--role", shop.role, owner=True).text
+    told = shop("init", "--ledger", "--sql", "--role", "nobody_here", "--json", owner=True).text
+    notes = json.JSONDecoder().raw_decode(told[told.index("{") :])[0]["notes"]
+    assert len(notes) == 2 and "the server has no role nobody_here" in notes[1]
+
+
+@pytest.mark.parametrize("table", ["daily_orders", "public.daily_orders"])
+def test_whoever_may_connect_has_the_script_printed(table: str, shop: Shop) -> None:
+    """It grants the schema and the table; what is not known without rights on the schema is said."""
+    shop.declare(table=table)
+    shop.take_contract()
+    shop.database.execute(f"GRANT CONNECT, TEMPORARY ON DATABASE {shop.database.catalog} TO {shop.role}")
+    printed = shop("init", "--ledger", "--sql")
+    assert printed.code == 0, printed.text
+    assert f'GRANT USAGE ON SCHEMA "public", "reslice" TO "{shop.role}"' in printed.text
+    assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."daily_orders" TO "{shop.role}"' in printed.text
+    assert "warning: what source.sql reads is not known, and not granted: " in printed.text
+    told = shop("doctor")
+    assert told.code == 1 and re.search(
+        rf"\n  rights +WRONG +the role {shop.role} may not use the schema public, which has a table daily_orders;"
+        rf" the role {shop.role} lacks SELECT, INSERT, UPDATE, DELETE on public.daily_orders\n"
+        rf" +have its owner run what  reslice .* init --ledger --sql --role {shop.role}  prints\n",
+        told.text,
+    ), told.text
+    for command in ("run", "plan"):
+        refused = shop(command, "daily_orders", D1)
+        assert (refused.code, refused.kind) == (3, "target_rights")
+        assert f"the role {shop.role} may not use the schema public, which has a table daily_orders" in refused.text
+    shop.database.execute(shop("init", "--ledger", "--sql", "--role", shop.role, owner=True).text)
+    run = shop("run", "daily_orders", D1)
+    assert run.code == 0, run.text
+
+
+def test_everything_that_is_missing_is_told_in_one_refusal(shop: Shop) -> None:
+    """Of the table, of what it counts by and of the ledger, each once; and one script grants it all."""
+    shop.database.execute("ALTER TABLE daily_orders ADD COLUMN id serial")
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.database.execute(f"GRANT CONNECT, TEMPORARY ON DATABASE {shop.database.catalog} TO {shop.role}")
+    shop.database.execute(f"GRANT USAGE ON SCHEMA public TO {shop.role}")
+    answer = shop("run", "daily_orders", D1)
+    assert (answer.code, answer.kind) == (3, "target_rights")
+    assert answer.parts == ["asked", "found", "asked", "found", "unchanged", "next"]
+    assert re.search(
+        rf"  asked: +\S*table.*\n  found: +the role {shop.role} lacks SELECT, INSERT, UPDATE, DELETE on"
+        rf" public.daily_orders\n +the role {shop.role} lacks USAGE on public.daily_orders_id_seq, a sequence that"
+        rf" public.daily_orders counts by\n  asked: +ledger.*\n  found: +the role {shop.role} may not use the schema"
+        r" reslice\n",
+        answer.text,
+    ), answer.text
+    assert f"have its owner run what  reslice -C {shop.folder} --config theirs.yml init --ledger --sql" in answer.text
+    shop.database.execute(shop("init", "--ledger", "--sql", "--role", shop.role, owner=True).text)
+    assert shop("run", "daily_orders", D1).code == 0
 
 
 @pytest.mark.parametrize("has_ledger", [False, True], ids=["no ledger", "a ledger it may not see"])

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from reslice.contract import Contract, Method, Reconciliation, SqlFile
+from reslice.errors import Failure
 from reslice.findings import Finding
 from reslice.health import LedgerHealth, MovedSlice, Observation, Place, Rights, RowHealth
 from reslice.profile import KeyCount, Profile
@@ -85,10 +86,15 @@ class LedgerScript:
 
     statements: tuple[str, ...]
     grants: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What keeps it from being all that the role needs."""
 
 
 class Ledger(Protocol):
     """The record of runs in one database."""
+
+    def rights_failures(self, contract: Contract, target: Target) -> tuple[Failure, ...]:
+        """Return what a run needs of the ledger, and this connection may not do; nothing is raised or written."""
 
     def open_run(self, request: Request, target: Target) -> Opened:
         """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""

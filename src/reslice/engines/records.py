@@ -21,6 +21,7 @@ from reslice.engines.affected import FIRST_INSTANT, affected
 from reslice.engines.base import LedgerMade, LedgerScript
 from reslice.engines.failures import unknown
 from reslice.engines.refusals import (
+    lacking_rights,
     refuse_foreign_tables,
     refuse_lacking_rights,
     refuse_second_ledger,
@@ -30,6 +31,7 @@ from reslice.engines.replaced import kept_tables
 from reslice.engines.session import SqlSession
 from reslice.engines.sql import quote
 from reslice.engines.view import make_view, with_versions
+from reslice.errors import Failure
 from reslice.ranges import Moment, Scope
 from reslice.values import (
     LedgerRun,
@@ -93,6 +95,11 @@ class Records(ABC):
             "lock_milliseconds": before["lock_milliseconds"] + published.lock_milliseconds,
             "kept_table": kept,
         }
+
+    def rights_failures(self, contract: Contract, target: Target) -> tuple[Failure, ...]:
+        """Return what a run needs of the ledger, and this user may not do; nothing is raised or written."""
+        with self._session.translated(contract, "the ledger"):
+            return lacking_rights(contract, self._lacking(contract, target), self._session.role)
 
     def open_run(self, request: Request, target: Target) -> Opened:
         """Commit the request to the ledger, which is made when absent, and close runs whose process is gone."""

@@ -6,7 +6,6 @@ These are the ledger, the table that keeps the replaced rows of each target, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 
@@ -50,11 +49,19 @@ def script(session: SqlSession, contract: Contract, target: Target | None, role:
         made += [ledger.create_kept(name, live, target) for name in _lacks_kept(schema, present, target)]
         if needs_view(session, contract, target):
             made += versions.view(session.dialect, contract, target).statements
-    reads = [*reads_of(session, contract, target)] if target is not None else []
-    sequences = rights.sequences_of(session, target) if target is not None else []
+    unread: list[str] = []
+    reads = [*reads_of(session, contract, target, unread)] if target is not None else []
+    sequences = rights.sequences_of(session, target.number) if target is not None else []
     counts = [f"{quote(where)}.{quote(name)}" for where, name, _ in sequences]
-    granted = rights.grants(contract, target, role or place.role, place.database, [*dict.fromkeys(reads)], counts)
-    return LedgerScript(tuple(made), granted)
+    named = role or place.role
+    granted = rights.grants(contract, target, named, place.database, [*dict.fromkeys(reads)], counts)
+    return LedgerScript(tuple(made), granted, (*_unknown(session, named), *unread))
+
+
+def _unknown(session: SqlSession, role: str) -> list[str]:
+    """Say that the server has no such role."""
+    is_there = session.execute("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = $role", {"role": role})
+    return [] if is_there else [f"the server has no role {role}: make it before the script is run"]
 
 
 def _lacks_kept(schema: str, present: set[tuple[str, str]], target: Target) -> list[str]:
@@ -70,8 +77,8 @@ def needs_view(session: SqlSession, contract: Contract, target: Target) -> bool:
     return not is_up_to_date(session, contract, target)
 
 
-def reads_of(session: SqlSession, contract: Contract, target: Target) -> Iterator[str]:
-    """Yield what the SQL files of a contract read, as quoted names; nothing of a file that cannot be understood."""
+def reads_of(session: SqlSession, contract: Contract, target: Target, unread: list[str]) -> Iterator[str]:
+    """Yield what the SQL files of a contract read, as quoted names; `unread` is told where that is not known."""
     text = "2026-01-01"
     if contract.slice.unit is not Unit.HOUR:
         first = moments.slice_of(date.fromisoformat(text), contract.slice.unit)
@@ -81,24 +88,25 @@ def reads_of(session: SqlSession, contract: Contract, target: Target) -> Iterato
     files += [contract.controls.query] if contract.controls is not None else []
     for file in files:
         body, values = query_text.over_range(session.dialect, contract, target, scope.hull, file)
-        yield from _reads(session, file, written_out(body, values))
+        yield from _reads(session, file, written_out(body, values), unread)
     if contract.affected is not None:
         body, values = query_text.since(contract.affected, "2026-01-01 00:00:00")
-        yield from _reads(session, contract.affected, written_out(body, values))
+        yield from _reads(session, contract.affected, written_out(body, values), unread)
 
 
-def _reads(session: SqlSession, file: SqlFile, body: str) -> list[str]:
+def _reads(session: SqlSession, file: SqlFile, body: str, unread: list[str]) -> list[str]:
     """Return what a query reads: what a view of it depends on, which is made, asked, and rolled back."""
     view = f"pg_temp.{quote('reslice_reads')}"
     try:
-        with suppress(session.driver_error):
-            session.check_select(file, body)
-            session.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            session.execute(f"CREATE TEMPORARY VIEW {view} AS SELECT 1 AS one FROM (\n{body}\n) AS query")
-            return [f"{quote(schema)}.{quote(name)}" for schema, name in session.execute(_READS, {"view": view})]
+        session.check_select(file, body)
+        session.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        session.execute(f"CREATE TEMPORARY VIEW {view} AS SELECT 1 AS one FROM (\n{body}\n) AS query")
+        return [f"{quote(schema)}.{quote(name)}" for schema, name in session.execute(_READS, {"view": view})]
+    except session.driver_error as error:
+        unread.append(f"what {file.name} reads is not known, and not granted: {session.words_of(error)}")
+        return []
     finally:
         session.roll_back()
-    return []
 
 
 def make(session: SqlSession, contract: Contract, target: Target) -> tuple[list[str], list[str]]:

@@ -70,12 +70,13 @@ def select_columns(session: Parser, select: str, values: Mapping[str, Any]) -> t
     return tuple(column_of(name, *row) for (name, *_), row in zip(columns, rows, strict=True))
 
 
-def shape_of(session: Session, table: str) -> str:
+def shape_of(session: Session, table: str | int) -> str:
     """Return what changes with a table, its columns and what hangs on it, cheaply; not readable.
 
-    It begins with the number of the table. What hangs on it are foreign keys that point at it, triggers, rules, row
-    policies, and tables that inherit from it.
+    A table that is given by its number needs no right on its schema. The answer begins with that number. What hangs on
+    a table are foreign keys that point at it, triggers, rules, row policies, and tables that inherit from it.
     """
+    kind = "regclass" if isinstance(table, str) else "oid"
     rows = session.execute(
         "SELECT concat_ws(' ', c.oid, c.relhassubclass, c.relhasrules, c.relrowsecurity, c.relforcerowsecurity,"
         " (SELECT string_agg(concat_ws(' ', attnum, attname, atttypid, atttypmod, attisdropped), ',' ORDER BY attnum)"
@@ -84,7 +85,7 @@ def shape_of(session: Session, table: str) -> str:
         " FROM pg_catalog.pg_constraint WHERE confrelid = c.oid AND contype = 'f'),"
         " (SELECT string_agg(concat_ws(' ', oid, tgenabled), ',' ORDER BY oid)"
         " FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal))"
-        " FROM pg_catalog.pg_class AS c WHERE c.oid = CAST($name AS regclass)",
+        f" FROM pg_catalog.pg_class AS c WHERE c.oid = CAST($name AS {kind})",
         {"name": table},
     )
     return str(rows[0][0])

@@ -60,7 +60,7 @@ JOIN pg_catalog.pg_depend AS d
     ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_class'::regclass
 JOIN pg_catalog.pg_class AS s ON s.oid = d.refobjid AND s.relkind = 'S'
 JOIN pg_catalog.pg_namespace AS n ON n.oid = s.relnamespace
-WHERE a.adrelid = CAST($name AS regclass)
+WHERE a.adrelid = CAST($number AS oid)
 ORDER BY 1, 2
 """
 
@@ -107,10 +107,16 @@ def present_in(session: Session, schema: str) -> set[tuple[str, str]]:
     return {(table, column) for table, held in held_in(session, schema).items() for column in held.columns}
 
 
-def sequences_of(session: Session, target: Target) -> list[tuple[str, str, bool]]:
-    """Return the sequences that defaults of the target draw from: schema, name, and whether this role may use it."""
-    name = f"{quote(target.schema)}.{quote(target.table)}"
-    return [(schema, sequence, has) for schema, sequence, has in session.execute(_SEQUENCES, {"name": name})]
+def sequences_of(session: Session, number: int | None) -> list[tuple[str, str, bool]]:
+    """Return the sequences that defaults of a table draw from: schema, name, and whether this role may use it."""
+    return [(schema, sequence, has) for schema, sequence, has in session.execute(_SEQUENCES, {"number": number})]
+
+
+def lacking_sequences(session: Session, number: int, role: str, table: str) -> Iterator[str]:
+    """Yield the sequences of a table that a role may not draw from."""
+    for schema, sequence, may_use in sequences_of(session, number):
+        if not may_use:
+            yield f"the role {role} lacks USAGE on {schema}.{sequence}, a sequence that {table} counts by"
 
 
 def lacking(session: Session, schema: str, target: Target | None, *, needs_view: bool) -> tuple[str, ...]:
@@ -157,13 +163,8 @@ def _lacking(
 
 
 def _lacking_beside(session: Session, place: Place, target: Target | None, needs_view: bool) -> Iterator[str]:
-    """Yield what is missing beside the ledger: sequences of the target, and the view of its current versions."""
-    if target is None or target.kind != "table":
-        return
-    for schema, sequence, may_use in sequences_of(session, target):
-        if not may_use:
-            yield f"the role {place.role} lacks USAGE on {schema}.{sequence}, a sequence that {target.beside} counts by"
-    if not needs_view:
+    """Yield what is missing beside the ledger: the view of the current versions of the target."""
+    if target is None or target.kind != "table" or not needs_view:
         return
     there = held_in(session, target.schema).get(versions.view_name(target))
     name = f"{target.schema}.{versions.view_name(target)}"

@@ -12,7 +12,7 @@ from reslice.engines import query as query_text
 from reslice.engines import sql, survey
 from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, select_columns
 from reslice.engines.postgres.dialect import family_of
-from reslice.engines.postgres.target import KINDS, described, resolve
+from reslice.engines.postgres.target import KINDS, closed, described, resolve
 from reslice.engines.sql import quote
 from reslice.engines.survey import Look, SqlSurvey
 from reslice.values import Column, Target
@@ -58,7 +58,7 @@ class PostgresSurvey(SqlSurvey):
     def find(self, name: str) -> Target | None:
         """Describe a table or view by name; None when there is none."""
         with self._session.translated(None, f"what {name} is"):
-            found = resolve(self._session, name)
+            found = resolve(self._session, name) or closed(self._session, name)
             return None if found is None else described(self._session, found)
 
     def relations(self) -> tuple[Target, ...]:

@@ -8,9 +8,9 @@ from typing import Any
 from reslice.contract import Contract, Method
 from reslice.engines.names import name_parts, near_table
 from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, column_of, shape_of
-from reslice.engines.postgres.rights import refuse_unreadable_versions
+from reslice.engines.postgres.rights import lacking_sequences, refuse_unreadable_versions
+from reslice.engines.refusals import next_rights
 from reslice.engines.session import Catalog, Session
-from reslice.engines.sql import dotted, quote
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
 from reslice.values import Column, Fill, Hindrance, Target
@@ -34,7 +34,7 @@ KINDS = {
 
 def describe(session: Catalog, contract: Contract) -> Target:
     """Describe the live table or view of the contract; Refused[target_missing] when nothing has that name."""
-    found = resolve(session, contract.table)
+    found = resolve(session, contract.table) or closed(session, contract.table)
     if found is None:
         raise _missing(session, contract)
     target = described(session, found)
@@ -71,6 +71,20 @@ def resolve(session: Session, name: str) -> Found | None:
     return None
 
 
+def closed(session: Session, name: str) -> Found | None:
+    """Return the table of a name in a schema that this role may not use, which no search path leads to."""
+    *before, table = name_parts(name)
+    rows = session.execute(
+        "SELECT CAST(c.oid AS bigint), current_database(), n.nspname, c.relname, c.relkind"
+        " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE $schemas = '' AND c.relname IN ($table, lower($table)) AND c.relkind IN ('r', 'p')"
+        " AND n.nspname NOT LIKE 'pg\\_%' AND NOT has_schema_privilege(n.oid, 'USAGE')"
+        " ORDER BY n.nspname <> 'public', n.nspname LIMIT 1",
+        {"table": table, "schemas": "".join(before)},
+    )
+    return rows[0] if rows else None
+
+
 def described(session: Session, found: Found) -> Target:
     """Describe what `resolve` has found."""
     oid, catalog, schema, table, relkind = found
@@ -89,17 +103,18 @@ def described(session: Session, found: Found) -> Target:
         kind,
         columns,
         tuple(sorted({name for name, _ in references})),
-        tuple(_rights(facts, schema, table)),
+        (*_rights(facts, schema, table), *lacking_sequences(session, oid, facts[11], f"{schema}.{table}")),
         keyed=keyed,
         not_null=not_null,
         keys=keys,
         hindrances=tuple(_hindrances(session, f"{schema}.{table}", facts, references)),
         remarks=tuple(_remarks(session, of)),
         readers=tuple(row[0] for row in session.execute(_READERS, of)),
-        is_only_read=not any(facts[5:8]),
+        is_only_read=all(facts[3:5]) and not any(facts[5:8]),
+        rights_next=_rights_next(facts),
         fixed=fixed,
         number=oid,
-        shape=shape_of(session, dotted(schema, table)),
+        shape=shape_of(session, oid),
         name_bytes_max=NAME_BYTES,
     )
 
@@ -189,10 +204,19 @@ def _rights(facts: Sequence[Any], schema: str, table: str) -> Iterator[str]:
     elif is_read_only:
         yield f"default_transaction_read_only is on for the role {role}"
     if not usage:
-        yield f"the role {role} may not use the schema {schema}"
+        yield f"the role {role} may not use the schema {schema}, which has a table {table}"
     missing = [word for word, has in zip(("SELECT", "INSERT", "UPDATE", "DELETE"), granted, strict=True) if not has]
     if missing:
         yield f"the role {role} lacks {', '.join(missing)} on {schema}.{table}"
+
+
+def _rights_next(facts: Sequence[Any]) -> str:
+    """Return what helps where a role may not write the table."""
+    if facts[8]:
+        return "connect to the primary server"
+    if facts[9]:
+        return "set default_transaction_read_only to off for the role, or run as another one"
+    return next_rights(facts[11])
 
 
 def _hindrances(
@@ -247,8 +271,6 @@ def _keys(session: Session, of: dict[str, Any]) -> tuple[tuple[frozenset[str], .
 
 
 def _missing(session: Session, contract: Contract) -> Refused:
-    if closed := _in_closed_schema(session, contract):
-        return closed
     rows = session.execute(
         "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class AS c"
         " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
@@ -261,23 +283,4 @@ def _missing(session: Session, contract: Contract) -> Refused:
     found = f"the database {database} has no table {contract.table}" + (f"; did you mean {near}?" if near else "")
     asked = contract.quote("table", f"table: {contract.table}")
     failure = Failure("target_missing", asked, (found,), "create the table, or correct the contract")
-    return Refused(contract.name, [failure], unchanged="nothing was written")
-
-
-def _in_closed_schema(session: Session, contract: Contract) -> Refused | None:
-    """Return the refusal of a table that is there, in a schema that this role may not use."""
-    *_, table = name_parts(contract.table)
-    rows = session.execute(
-        "SELECT current_user, n.nspname, c.relname FROM pg_catalog.pg_class AS c"
-        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
-        " WHERE c.relname IN ($table, lower($table)) AND c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_%'"
-        " AND NOT has_schema_privilege(n.oid, 'USAGE') ORDER BY n.nspname LIMIT 1",
-        {"table": table},
-    )
-    if not rows:
-        return None
-    role, schema, found = rows[0]
-    words = f"the role {role} may not use the schema {schema}, which has a table {found}"
-    after = f"have its owner run  GRANT USAGE ON SCHEMA {quote(schema)} TO {quote(role)}"
-    failure = Failure("target_rights", contract.quote("table", f"table: {contract.table}"), (words,), after)
     return Refused(contract.name, [failure], unchanged="nothing was written")
