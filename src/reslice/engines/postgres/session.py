@@ -112,7 +112,7 @@ class PostgresSession(SqlSession):
             with self.translated(None, NEW_CONNECTION):
                 self._pin_all()
                 self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
-        except ResliceError:
+        except BaseException:
             connection.close()
             raise
 
