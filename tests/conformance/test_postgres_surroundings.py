@@ -698,3 +698,61 @@ def test_t22_2_a_date_without_an_end_is_in_no_range(orders: Orders) -> None:
         assert kinds(caught.value) == ["range_open"] and caught.value.exit_code == 3
     orders.source(SOURCE.replace("BETWEEN :start AND :end", "IN (:start, :end, 'infinity')"))
     is_refused_at_once(orders, "outside_range", says="infinity")
+
+
+# --- the table that keeps replaced rows -------------------------------------------------------------------------------
+
+ODD_TYPES = {
+    "mood": ('other."Mood"', "'fine'"),
+    "cents": ("cents", "5"),
+    "code": ("character(3)", "'ab'"),
+    "short": ("character varying(5)", "'abc'"),
+    "padded": ("bpchar", "'pad  '"),
+    "spelled": ('text COLLATE "POSIX"', "'Straße'"),
+    "bytewise": ('text COLLATE "C"', "'é'"),
+    "number": ("numeric(12,2)", "1.50"),
+    "any_number": ("numeric", "1.25"),
+    "at": ("timestamp(0) with time zone", "'2024-03-02 10:00:00+00'"),
+    "wall": ("timestamp(3) without time zone", "'2024-03-02 10:00:00.125'"),
+    "clock": ("time(0) without time zone", "'10:00:00'"),
+    "id": ("uuid", "'00000000-0000-0000-0000-000000000001'"),
+    "flag": ("boolean", "true"),
+}
+"""Types of columns, each with a value."""
+
+
+@pytest.mark.parametrize("method", IN_PLACE)
+def test_rows_of_every_type_are_kept_and_put_back(empty_orders: Orders, method: str) -> None:
+    orders = empty_orders
+    for statement in (
+        "CREATE SCHEMA other",
+        "CREATE TYPE other.\"Mood\" AS ENUM ('fine', 'bad')",
+        "CREATE DOMAIN cents AS bigint NOT NULL CHECK (VALUE >= 0)",
+    ):
+        orders.database.execute(statement)
+    odd = ", ".join(f"{name} {type_text}" for name, (type_text, _) in ODD_TYPES.items())
+    orders.make_target(f"{BASE}, {odd}")
+    values = ", ".join(value for _, value in ODD_TYPES.values())
+    orders.database.execute(f"INSERT INTO daily_orders VALUES ('{D2}', 'web', 9, 9, {values})")
+    before = orders.rows()
+    names = ", ".join(ODD_TYPES)
+    orders.source(
+        f"SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents, {names}"
+        f" FROM orders_fact CROSS JOIN (SELECT {names} FROM daily_orders) AS odd"
+        f" WHERE order_date BETWEEN :start AND :end AND channel = 'web' GROUP BY order_date, channel, {names}"
+    )
+    orders.declare(measures={"order_count": {}, "amount_cents": {}, **dict.fromkeys(ODD_TYPES, {})})
+    run = orders.run(D2)
+    assert orders.rows() != before
+
+    ((kept,),) = orders.database.rows("SELECT kept_table FROM reslice.runs WHERE id = ?", [run.id])
+    types = (
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+        " WHERE attrelid = CAST(? AS regclass) AND attnum > 0 ORDER BY attnum"
+    )
+    live = orders.database.rows(types, ["daily_orders"])
+    assert orders.database.rows(types, [kept]) == [("reslice:run", "character varying"), *live]
+    orders.restore(run.id)
+    assert orders.rows() == before
+    orders.restore(run.id)
+    assert orders.rows() == before
