@@ -110,15 +110,15 @@ def held(shop: Shop, crew: Crew, seeds: range) -> Counter[str]:
 
 CHUNK = 20
 SEEDS = [
-    pytest.param(18, range(CHUNK), id="18-0"),
-    pytest.param(16, range(3), id="16-0"),
+    pytest.param(18, range(12), id="18-some"),
+    pytest.param(16, range(3), id="16-some"),
     *(
         pytest.param(version, range(first, first + CHUNK), id=f"{version}-{first}", marks=pytest.mark.slow)
-        for version, count in ((18, 2020), (16, 260))
-        for first in range(CHUNK, count, CHUNK)
+        for version, count in ((18, 2000), (16, 260))
+        for first in range(0, count, CHUNK)
     ),
 ]
-"""The seeds of the histories: a sample of each server, and with the slow ones 2,000 more of the newer one."""
+"""The seeds of the histories: a sample of each server, and with the slow ones 2,000 of the newer one."""
 
 
 @pytest.mark.parametrize(("shop", "seeds"), SEEDS, indirect=["shop"])
