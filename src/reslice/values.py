@@ -644,8 +644,11 @@ class Version:
     replaced_at: datetime | None
 
     def is_replaced_before(self, instant: datetime) -> bool:
-        """Whether it is not current, and was replaced before an instant, so that it may be let go of."""
-        return not self.is_current and self.replaced_at is not None and self.replaced_at < instant
+        """Whether it is not current, and was replaced before an instant, so that it may be let go of.
+
+        Rows that no version wrote may have come yesterday: nobody can say when they were replaced.
+        """
+        return self.run != "" and not self.is_current and self.replaced_at is not None and self.replaced_at < instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
-from reslice.errors import Misused, Stopped
+from reslice.errors import Misused, Retryable, Stopped
 from reslice.page import page_html
 from reslice.report import run_text
 from reslice.report_json import as_json, dumped
 from reslice.values import Outcome
 from tests.conformance.databases import only
-from tests.conformance.orders import D1, D2, D3, SOURCE, T0, Orders, found, kinds, ordered
+from tests.conformance.orders import D1, D2, D3, SOURCE, T0, VERSION, Orders, changed, found, kinds, ordered
 
 pytestmark = only("postgresql", "functions that write, locks and limits are a server's")
 POSTGRES16_SLOW = True
@@ -131,3 +132,55 @@ def test_infinities_of_both_signs_add_up_to_no_number(orders: Orders) -> None:
     )
     error: Stopped = orders.fails("run", Stopped, f"{D1}..{D3}")
     assert "amount_cents NaN → 12149" in found(error)
+
+
+GONE = {
+    "fence": ("publishing", "DELETE FROM reslice.fences"),
+    "run": ("publishing", "DELETE FROM reslice.runs WHERE state = 'requested'"),
+    "run, before it staged": ("staging", "DELETE FROM reslice.runs WHERE state = 'requested'"),
+    "run, said to have ended": ("publishing", "UPDATE reslice.runs SET state = 'failed' WHERE state = 'requested'"),
+}
+
+
+@pytest.mark.parametrize("what", GONE)
+def test_what_somebody_took_from_the_ledger_meanwhile_is_told_in_words(orders: Orders, what: str) -> None:
+    orders.run(D2)
+    orders.correct(4, 1300)
+    step, statement = GONE[what]
+    follow = orders.at_step(step, orders.elsewhere(statement))
+    error: Retryable = orders.fails("run", Retryable, D2, on_step=follow)
+    assert kinds(error) == ["conflict"] and error.failures[0].asked and error.next
+    assert "gone from the ledger" in found(error) or "no longer open in the ledger" in found(error)
+    assert orders.rows() == list(T0)
+    assert orders.run(D2).outcome is Outcome.PUBLISHED and orders.rows() == changed((D2, "web", 1, 1300))
+
+
+@pytest.mark.parametrize("method", ["append_version"])
+@pytest.mark.parametrize("what", ["rows", "fence", "run"])
+def test_pruning_versions_that_others_write_to_is_rolled_back_in_words(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    orders.correct(4, 1300)
+    orders.run(D2)
+    orders.correct(4, 1400)
+    second = orders.run(D2)
+    statement = {
+        "rows": f"DELETE FROM daily_orders WHERE {VERSION} = 'r-0001' AND channel = 'web'",
+        "fence": "DELETE FROM reslice.fences",
+        "run": "DELETE FROM reslice.runs WHERE state = 'requested'",
+    }[what]
+    at = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('reslice table" if what == "fence" else "DELETE"
+    done: list[str] = []
+
+    def meanwhile(text: str) -> None:
+        if text.startswith(at) and not done:
+            done.append(text)
+            orders.elsewhere(statement)()
+
+    orders.database.follow_statements(monkeypatch, meanwhile)
+    with pytest.raises(Retryable) as caught:
+        orders.handle.prune_versions(older_than=timedelta(0))
+    assert kinds(caught.value) == ["conflict"] and "everything was rolled back" in caught.value.unchanged
+    assert orders.rows() == changed((D2, "web", 1, 1400)) and second.outcome is Outcome.PUBLISHED
+    left = orders.database.rows(f"SELECT count(*) FROM daily_orders WHERE {VERSION} = 'r-0001'")
+    assert left == [(1 if what == "rows" else 2,)]

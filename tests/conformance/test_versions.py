@@ -9,7 +9,7 @@ import pytest
 
 from reslice import cli
 from reslice.errors import Misused, Refused
-from tests.conformance.orders import ALLOWED, D1, D2, D3, Orders, kinds
+from tests.conformance.orders import ALLOWED, D1, D2, D3, T0, Orders, kinds
 
 COLUMNS = "order_date DATE, channel VARCHAR, order_count BIGINT, amount_cents BIGINT, batch_id VARCHAR"
 ALL = f"{D1}..{D3}"
@@ -74,6 +74,21 @@ def test_pruning_deletes_what_is_not_current_and_readers_see_no_difference(versi
     assert told(versioned) == [(D1, "r-0001", 2, True), (D2, "r-0003", 2, True), (D3, "r-0001", 2, True)]
     row = versioned.ledger("r-0004")
     assert (row["kind"], row["state"], row["range_text"]) == ("prune", "published", D2)
+
+
+def test_rows_of_no_version_are_never_pruned(versioned: Orders) -> None:
+    versioned.fill(T0)
+    versioned.correct(4, 1300)
+    versioned.run(D2)
+    versioned.fill([(D2, "kiosk", 1, 42)])
+    assert (D2, "", 3, False) in told(versioned)
+    pruned = versioned.handle.prune_versions(older_than=NOW)
+    assert (pruned.run, pruned.versions) == (None, ())
+    versioned.correct(4, 1400)
+    versioned.run(D2)
+    pruned = versioned.handle.prune_versions(older_than=NOW)
+    assert [(each.slice, each.run, each.rows) for each in pruned.versions] == [(D2, "r-0001", 2)]
+    assert told(versioned, D2) == [(D2, "", 3, False), (D2, "r-0002", 2, True)]
 
 
 def test_pruning_again_deletes_nothing_and_leaves_no_run(versioned: Orders) -> None:

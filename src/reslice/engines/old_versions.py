@@ -9,6 +9,7 @@ from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines import sql, versions
 from reslice.engines.session import Session
+from reslice.errors import SAME_AGAIN, Failure, Retryable
 from reslice.moments import label, moment_from_column
 from reslice.ranges import Scope
 from reslice.values import Target, Version
@@ -44,10 +45,20 @@ def deleted_words(old: Sequence[Version], rows: int) -> tuple[str, ...]:
     return (f"{told} with {many} {were} deleted, from {old[0].slice} to {old[-1].slice}",)
 
 
-def take_turn(session: Session, contract: Contract, target: Target) -> int:
+def take_turn(session: Session, contract: Contract, target: Target, scope: Scope) -> int:
     """Take the turn of the table, so that no publish is under way meanwhile; the caller's transaction holds it."""
     where = ledger.place(target.catalog, contract.ledger.schema)
-    return int(session.execute(ledger.fence_statement(where), {"table_name": target.resolved})[0][0])
+    generations = session.execute(ledger.fence_statement(where), {"table_name": target.resolved})
+    if len(generations) != 1:
+        raise not_pruned(contract, scope, "the fence of the table is gone from the ledger: somebody has deleted it")
+    return int(generations[0][0])
+
+
+def not_pruned(contract: Contract, scope: Scope, found: str) -> Retryable:
+    """Return the error of a pruning that was rolled back, and may go through when it is run again."""
+    failure = Failure("conflict", "old versions deleted in one commit", (found,), SAME_AGAIN)
+    unchanged = f"{contract.table} is as it was; everything was rolled back"
+    return Retryable(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
 
 
 def prune(session: Session, contract: Contract, target: Target, scope: Scope, before: datetime) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from reslice import ledger
 from reslice.commands import command, restore_command
@@ -14,6 +15,7 @@ from reslice.engines import sql
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.session import Session
 from reslice.errors import SAME_AGAIN, Failure, Refused, Retryable
+from reslice.findings import counted
 from reslice.values import Fingerprint, Staged, State
 
 
@@ -47,9 +49,9 @@ def base_moved(engine: Session, publication: Publication, live: int | None = Non
     before = publication.base.rows
     if live is None:
         live = int(engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0])
-    found = f"{publication.compared.text} held {before} rows when it was compared and now {live}"
+    found = f"{publication.compared.text} held {counted(before, 'row')} when it was compared and now {live}"
     if live == before:
-        found = f"{publication.compared.text} holds {live} rows as when it was compared, with other values"
+        found = f"{publication.compared.text} holds {counted(live, 'row')} as when it was compared, with other values"
     return refused(publication, "base_moved", "the slice is what it was compared with", found)
 
 
@@ -108,6 +110,15 @@ def not_as_staged(engine: Session, publication: Publication) -> Refused:
     return refused(publication, "not_as_staged", "the target holds the staged rows", found)
 
 
+def generation_of(publication: Publication, generations: Sequence[Sequence[Any]]) -> int:
+    """Return the new generation of the fence; Retryable when it is gone: the next run makes it anew."""
+    if len(generations) != 1:
+        table = publication.staged.target.resolved
+        words = f"the fence of {table} is gone from the ledger: somebody has deleted it; the next run makes it anew"
+        raise not_published(publication, "conflict", words)
+    return int(generations[0][0])
+
+
 def write_ledger(engine: Session, publication: Publication, entry: Entry, order: int, milliseconds: int | None) -> None:
     """Write the slices, groups and, for a run of one commit, the end of the run, in the data's own transaction."""
     where, run, run_id = publication.where, entry.run, entry.opened.id
@@ -125,8 +136,11 @@ def write_ledger(engine: Session, publication: Publication, entry: Entry, order:
         "kept_table": publication.kept,
     }
     state = State.RESTORED if publication.staged.restores else State.PUBLISHED
-    closed = ledger.close(engine, where, run_id, replace(run, id=run_id), state, more)
-    assert closed == 1, f"{run_id} was no longer open when it was to be published"
+    if ledger.close(engine, where, run_id, replace(run, id=run_id), state, more) != 1:
+        words = (
+            f"{run_id} is no longer open in the ledger: somebody has deleted it there, or has said that it has ended"
+        )
+        raise not_published(publication, "conflict", words)
 
 
 def not_published(publication: Publication, kind: str, text: str) -> Retryable:

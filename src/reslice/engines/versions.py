@@ -201,7 +201,7 @@ def prune_statement(dialect: Dialect, contract: Contract, target: Target, where:
     key = slice_key(dialect, contract, target, f"t.{quote(column.name)}")
     old = (
         f"SELECT slice, version FROM ({listed_select(dialect, contract, target, where, scope)}) AS listed"
-        " WHERE NOT is_current AND replaced_at < CAST($before AS TIMESTAMP WITH TIME ZONE)"
+        " WHERE NOT is_current AND version <> '' AND replaced_at < CAST($before AS TIMESTAMP WITH TIME ZONE)"
     )
     return (
         f"DELETE FROM {name} WHERE {dialect.row_id} IN (SELECT t.{dialect.row_id} FROM {name} AS t"

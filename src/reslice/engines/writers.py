@@ -115,6 +115,11 @@ def not_available(table: str, text: str) -> Retryable:
     return Retryable(table, [failure], unchanged="nothing was written")
 
 
+def no_fence(fence: Fence) -> Retryable:
+    """Return the error for a fence that was there a moment ago, and is gone."""
+    return not_available(fence.table, "its fence is gone from the ledger: somebody has deleted it")
+
+
 def not_our_turn(table: str, wait: timedelta) -> Retryable:
     """Return the error for a turn that did not come in time."""
     asked = f"the turn of {table} within {wait.total_seconds():g}s"

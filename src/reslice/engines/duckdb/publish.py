@@ -18,6 +18,7 @@ from reslice.engines.methods import Step
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import (
     as_it_was_compared,
+    generation_of,
     not_published,
     referenced,
     refuse_when_not_as_staged,
@@ -99,8 +100,7 @@ def _take_fence(engine: DuckDB, publication: Publication) -> int:
         generations = engine.execute(publication.fence(), table)
     except duckdb.TransactionException as error:
         raise _TurnAwaitedError(is_fence=True, found=IN_FRONT) from error
-    assert len(generations) == 1, f"the fence of {table['table_name']} is {len(generations)} rows, not one"
-    return int(generations[0][0])
+    return generation_of(publication, generations)
 
 
 def _replace(engine: DuckDB, publication: Publication, run_id: str, touch: Touch) -> None:

@@ -32,6 +32,7 @@ from reslice.engines.writers import (
     fence_of,
     is_there,
     make,
+    no_fence,
     no_rights,
     not_available,
     not_committed,
@@ -129,7 +130,8 @@ def _wait_for_turn(writer: WriterConnection, fence: Fence, wait: timedelta) -> _
         _begin(writer, fence.table)
         try:
             generations = writer.execute(ledger.fence_statement(fence.where), {"table_name": fence.table})
-            assert len(generations) == 1, f"the fence of {fence.table} is {len(generations)} rows, not one"
+            if len(generations) != 1:
+                raise no_fence(fence)
             return _Turn(fence, int(generations[0][0]), writer.transaction_number())
         except duckdb.TransactionException as error:
             writer.roll_back()

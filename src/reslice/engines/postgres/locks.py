@@ -6,8 +6,10 @@ another database of the same server has its own.
 
 from __future__ import annotations
 
-TABLE, LEDGER, STAGING, RUN, PRUNING = "table", "ledger", "staging", "run", "pruning"
-"""What a lock stands for: the turn of a table, a ledger's own transactions, the order of stagings, a live run."""
+TABLE, LEDGER, STAGING, RUN, PRUNING, GUARD = "table", "ledger", "staging", "run", "pruning", "guard"
+"""What a lock stands for: the turn of a table, a ledger's own transactions, the order of stagings, a live run, the one
+session that lets go of old rows, and which ledger a table has, which is decided once.
+"""
 
 
 def key(what: str, name: str) -> str:

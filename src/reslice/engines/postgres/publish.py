@@ -26,6 +26,7 @@ from reslice.engines.postgres.session import BEGIN, milliseconds
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import (
     base_moved,
+    generation_of,
     not_as_staged,
     not_published,
     referenced,
@@ -137,7 +138,7 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
     except driver.LockNotAvailable as error:
         found = "another publish of this table, or a writer that holds its writer_lock, is under way"
         raise _not_our_turn(publication, "database_busy", "wait", found) from error
-    order = int(engine.execute(publication.fence(), _table(publication))[0][0])
+    order = generation_of(publication, engine.execute(publication.fence(), _table(publication)))
     refuse_later_run(engine, publication, entry.staged_order)
     publication = with_points(engine, publication)
     write_ledger(engine, publication, entry, order, None)

@@ -102,6 +102,10 @@ class PostgresLedger(Records):
     def _unreadable(self, schema: str, tables: Collection[str]) -> Sequence[str]:
         return rights.unreadable(self._postgres, schema, tables)
 
+    def _hold_guard(self, target: Target) -> None:
+        key = locks.key(locks.GUARD, text_literal(target.resolved))
+        self._session.execute(f"SELECT pg_advisory_xact_lock({key})")
+
     def _create_kept(self, kept: str, target: Target) -> str:
         return ledger.create_kept_of_types(kept, target)
 
@@ -179,6 +183,11 @@ class PostgresLedger(Records):
             " WHERE id = $id RETURNING staged_order",
             {"id": opened.id},
         )
+        if not rows:
+            failure = Failure(
+                "conflict", "the run staged in its order", (f"{opened.id} is gone from the ledger",), SAME_AGAIN
+            )
+            raise Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
         self._staged_orders[token] = int(rows[0][0])
 
 

@@ -39,6 +39,7 @@ from reslice.engines.writers import (
     fence_of,
     is_there,
     make,
+    no_fence,
     no_rights,
     not_available,
     not_committed,
@@ -178,7 +179,8 @@ def _fence(writer: WriterConnection, name: str, schema: str, wait: timedelta) ->
         fence = fence_of(name, schema, found and (*found[1:4], KINDS.get(found[4], "thing")))
         if not is_there(writer, fence):
             _set(writer, _waiting(wait.total_seconds()))
-            writer.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, text_literal(schema))})")
+            for what, of in ((locks.LEDGER, schema), (locks.GUARD, fence.table)):  # in this order, as a run does
+                writer.execute(f"SELECT pg_advisory_xact_lock({locks.key(what, text_literal(of))})")
             make(writer, fence)
     return fence
 
@@ -202,7 +204,8 @@ def _take(writer: WriterConnection, fence: Fence, seconds: float) -> _Turn:
     _set(writer, _waiting(seconds))
     writer.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})", named)
     generations = writer.execute(ledger.fence_statement(fence.where), named)
-    assert len(generations) == 1, f"the fence of {fence.table} is {len(generations)} rows, not one"
+    if len(generations) != 1:
+        raise no_fence(fence)
     _set(writer, dict(zip(OURS, before, strict=True)))
     return _Turn(fence, int(generations[0][0]), writer.transaction_number())
 
