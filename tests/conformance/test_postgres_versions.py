@@ -7,10 +7,12 @@ import time
 from contextlib import suppress
 from typing import Any
 
+import psycopg
 import pytest
 
+import reslice
 from reslice.engines.postgres import locks
-from reslice.errors import Retryable
+from reslice.errors import Refused, Retryable
 from reslice.values import Outcome
 from tests.conformance.databases import Row, only
 from tests.conformance.orders import ALLOWED, COLUMNS, D1, D2, D3, SOURCE, T0, Orders, Target, changed, found, kinds
@@ -270,4 +272,44 @@ def test_a_table_that_somebody_holds_keeps_no_other_run_from_the_ledger(orders: 
         first.join()
         beside.join()
     orders.run(WHOLE)
+    assert orders.rows() == changed((D2, "web", 1, 1300))
+
+
+# --- one ledger of a table --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["replace_slice"])
+@pytest.mark.parametrize("who", ["run", "writer"])
+def test_of_two_first_ledgers_of_a_table_one_is_made(orders: Orders, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins when the first has seen that there is no other, and has made nothing yet."""
+    orders.correct(4, 1300)
+    other = Target(orders.database, "other", {**orders.declaration, "ledger": {"schema": "second"}}, SOURCE)
+    errors = list[Refused]()
+
+    def begin() -> None:
+        with psycopg.connect(orders.database.url, autocommit=True) as connection, pytest.raises(Refused) as caught:
+            if who == "run":
+                other.run(WHOLE)
+            with reslice.writer_lock(connection, "daily_orders", schema="second"):
+                pass
+        errors.append(caught.value)
+
+    beside = threading.Thread(target=begin)
+
+    def follow(statement: str) -> None:
+        if statement.startswith("CREATE SCHEMA") and not beside.ident:
+            beside.start()
+            beside.join(0.5)
+
+    orders.database.follow_statements(monkeypatch, follow)
+    first = orders.run(WHOLE)
+    beside.join()
+
+    assert first.outcome is Outcome.PUBLISHED
+    (error,) = errors
+    assert kinds(error) == ["ledger_foreign"] and "the ledger in schema reslice already guards" in found(error)
+    assert orders.database.rows("SELECT nspname FROM pg_namespace WHERE nspname IN ('reslice', 'second')") == [
+        ("reslice",)
+    ]
+    orders.unchanged(WHOLE)
     assert orders.rows() == changed((D2, "web", 1, 1300))
