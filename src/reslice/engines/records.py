@@ -162,8 +162,11 @@ class Records(ABC):
             names = [table.name for table in ledger.TABLES]
             made = [name for name in names if any(f".{sql.quote(name)} " in statement for statement in statements)]
             kept, views = ((), ()) if target is None else self._make_ahead(contract, target)
-        present_names = tuple(name for name in names if name not in made)
-        return LedgerMade(contract.ledger.schema, (*made, *kept), present_names, tuple(views))
+        present_names = [name for name in names if name not in made]
+        if target is not None and target.kind == "table":
+            own = ledger.kept_table("", target).rpartition(".")[2].strip('"')
+            present_names += [own] if own in {table for table, _ in present} else []
+        return LedgerMade(contract.ledger.schema, (*made, *kept), tuple(present_names), tuple(views))
 
     def script(self, contract: Contract, target: Target | None, role: str | None) -> LedgerScript:
         """Return the SQL that makes the ledger; who may write to the database may write to it."""
@@ -292,15 +295,18 @@ class Records(ABC):
         session = self._session
         with session.ending(), session.translated(contract, "old versions of the table"):
             with self._turn(contract, target):
-                order = old_versions.take_turn(session, contract, target)
+                order = old_versions.take_turn(session, contract, target, scope)
                 listed = old_versions.listed(session, contract, target, scope)
                 old = tuple(each for each in listed if each.is_replaced_before(before))
                 rows = old_versions.prune(session, contract, target, scope, before)
-                assert rows == sum(each.rows for each in old), f"{rows} rows were deleted, of {old}"
+                if rows != (counted := sum(each.rows for each in old)):
+                    found = f"{counted} rows were counted and {rows} deleted: somebody writes to these versions"
+                    raise old_versions.not_pruned(contract, scope, found)
                 held = sum(each.rows for each in listed)
                 more = {"publish_order": order, "rows_before": held, "rows_after": held - rows}
                 done = replace(run, warnings=(*run.warnings, *old_versions.deleted_words(old, rows)))
-                ledger.close(session, where, opened.id, done, State.PUBLISHED, more)
+                if ledger.close(session, where, opened.id, done, State.PUBLISHED, more) != 1:
+                    raise old_versions.not_pruned(contract, scope, f"{opened.id} is no longer open in the ledger")
             if ledger.state_of(session, where, opened.id) is not State.PUBLISHED:
                 raise unknown(contract, scope, opened.id, "its commit was sent, and the ledger does not hold it")
         return old

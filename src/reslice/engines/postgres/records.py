@@ -183,6 +183,11 @@ class PostgresLedger(Records):
             " WHERE id = $id RETURNING staged_order",
             {"id": opened.id},
         )
+        if not rows:
+            failure = Failure(
+                "conflict", "the run staged in its order", (f"{opened.id} is gone from the ledger",), SAME_AGAIN
+            )
+            raise Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
         self._staged_orders[token] = int(rows[0][0])
 
 

@@ -39,6 +39,7 @@ from reslice.engines.writers import (
     fence_of,
     is_there,
     make,
+    no_fence,
     no_rights,
     not_available,
     not_committed,
@@ -203,7 +204,8 @@ def _take(writer: WriterConnection, fence: Fence, seconds: float) -> _Turn:
     _set(writer, _waiting(seconds))
     writer.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})", named)
     generations = writer.execute(ledger.fence_statement(fence.where), named)
-    assert len(generations) == 1, f"the fence of {fence.table} is {len(generations)} rows, not one"
+    if len(generations) != 1:
+        raise no_fence(fence)
     _set(writer, dict(zip(OURS, before, strict=True)))
     return _Turn(fence, int(generations[0][0]), writer.transaction_number())
 
