@@ -20,7 +20,7 @@ from reslice.contract import Contract
 from reslice.engines import probing
 from reslice.engines.dialect import Dialect
 from reslice.engines.postgres import locks
-from reslice.engines.postgres.dialect import PRECISION
+from reslice.engines.postgres.types import PRECISION
 from reslice.engines.sql import quote, text_literal
 from reslice.values import Column, Family
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from reslice.engines.postgres.dialect import family_of
+from reslice.engines.postgres.types import family_of
 from reslice.engines.session import Session
 from reslice.values import Column, Fill
 

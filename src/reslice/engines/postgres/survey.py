@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from reslice.engines import query as query_text
 from reslice.engines import sql, survey
 from reslice.engines.postgres.catalog import BASE_TYPE, KIND, TYPE, TYPES, select_columns
-from reslice.engines.postgres.dialect import family_of
 from reslice.engines.postgres.target import KINDS, closed, described, resolve
+from reslice.engines.postgres.types import family_of
 from reslice.engines.sql import quote
 from reslice.engines.survey import Look, SqlSurvey
 from reslice.values import Column, Target
