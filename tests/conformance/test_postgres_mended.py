@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reslice.errors import Misused, Retryable, Stopped
+from reslice.errors import Misused, Refused, Retryable, Stopped
 from reslice.page import page_html
 from reslice.report import run_text
 from reslice.report_json import as_json, dumped
@@ -184,3 +184,66 @@ def test_pruning_versions_that_others_write_to_is_rolled_back_in_words(
     assert orders.rows() == changed((D2, "web", 1, 1400)) and second.outcome is Outcome.PUBLISHED
     left = orders.database.rows(f"SELECT count(*) FROM daily_orders WHERE {VERSION} = 'r-0001'")
     assert left == [(1 if what == "rows" else 2,)]
+
+
+def test_more_measures_than_a_statement_may_have_are_refused(orders: Orders) -> None:
+    names = [f"m{number}" for number in range(900)]
+    orders.make_target(f"order_date date, channel varchar, {', '.join(f'{name} bigint' for name in names)}")
+    each = ", ".join(f"count(*) AS {name}" for name in names)
+    orders.source(SOURCE.replace("count(*) AS order_count, sum(amount_cents) AS amount_cents", each))
+    orders.declare(measures={name: {} for name in names})
+    error: Refused = orders.fails("run", Refused, D2)
+    assert kinds(error) == ["method_unsupported"] and "1664" in found(error) and "fewer measures" in error.next
+    assert orders.database.rows("SELECT count(*) FROM daily_orders") == [(0,)]
+
+
+def test_a_source_beyond_a_limit_of_the_server_is_to_be_corrected(orders: Orders) -> None:
+    many = ", ".join("1" for _ in range(1700))
+    orders.source(SOURCE.replace("WHERE", f"WHERE (SELECT count(*) FROM (SELECT {many}) AS x) = 1 AND"))
+    assert kinds(orders.fails("plan", Misused, D2)) == ["source_invalid"]
+
+
+def test_a_row_without_a_partition_is_told_with_what_helps(orders: Orders) -> None:
+    orders.database.execute("DROP TABLE daily_orders")
+    orders.database.execute(
+        "CREATE TABLE daily_orders (order_date date, channel varchar, order_count bigint, amount_cents bigint)"
+        " PARTITION BY RANGE (order_date)"
+    )
+    made = "CREATE TABLE {} PARTITION OF daily_orders FOR VALUES FROM ('{}') TO ('{}')"
+    orders.database.execute(made.format("first", D1, D2))
+    error: Retryable = orders.fails("run", Retryable, f"{D1}..{D2}")
+    assert kinds(error) == ["publish_failed"] and "make a partition for these rows first" in found(error)
+    assert orders.rows() == []
+    orders.database.execute(made.format("second", D2, D3))
+    assert orders.run(f"{D1}..{D2}").outcome is Outcome.PUBLISHED
+
+
+@pytest.mark.parametrize("method", ["merge"])
+def test_a_deferred_foreign_key_that_a_commit_would_break_is_refused(orders: Orders) -> None:
+    orders.run(D2)
+    for statement in (
+        "ALTER TABLE daily_orders ADD UNIQUE (order_date, channel)",
+        "CREATE TABLE notes (day date, channel varchar, FOREIGN KEY (day, channel)"
+        " REFERENCES daily_orders (order_date, channel) DEFERRABLE INITIALLY DEFERRED)",
+        f"INSERT INTO notes VALUES ('{D2}', 'web')",
+    ):
+        orders.database.execute(statement)
+    orders.cancel("order_id = 4")
+    for options in ({}, {"per_slice": True}):
+        error: Refused = orders.fails("run", Refused, D2, **options)
+        assert kinds(error) == [
+            "target_referenced"
+        ] and "notes point at (order_date, channel)=(2024-03-02, web)" in found(error)
+        assert orders.rows() == list(T0)
+
+
+@pytest.mark.parametrize("mode", ["SHARE UPDATE EXCLUSIVE", "SHARE"])
+def test_a_lock_of_one_that_writes_nothing_is_told_as_a_lock(orders: Orders, mode: str) -> None:
+    orders.correct(4, 1300)
+    orders.declare(timeouts={"lock": "200ms"})
+    with orders.database.session() as other:
+        other.execute("BEGIN")
+        other.execute(f"LOCK TABLE daily_orders IN {mode} MODE")
+        error: Retryable = orders.fails("run", Retryable, D2)
+    assert kinds(error) == ["conflict"]
+    assert "another transaction holds a lock on public.daily_orders and has not ended; process" in found(error)

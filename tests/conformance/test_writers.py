@@ -219,7 +219,7 @@ def test_a_writer_that_does_not_end_is_waited_for_and_nothing_of_it_is_lost(orde
         writer.execute(f"UPDATE daily_orders SET amount_cents = 7 WHERE order_date = '{day}' AND channel = 'store'")
         error = orders.fails("run", Retryable, D2)
         assert kinds(error) == ["conflict"] and error.exit_code == 4
-        assert "another transaction has written to public.daily_orders" in found(error)
+        assert "another transaction holds a lock on public.daily_orders" in found(error)
         assert orders.ledger(error.run.id)["state"] == "failed" and orders.versions() == before
         writer.execute("COMMIT")
 

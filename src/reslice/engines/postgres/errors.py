@@ -31,9 +31,18 @@ NOT_UNDERSTOOD: tuple[type[psycopg.Error], ...] = (
 """What a statement ends with that is no SQL, or names what there is not; the driver has no one class for class 42."""
 
 
+BEYOND_LIMITS = (
+    driver.ProgramLimitExceeded,
+    driver.StatementTooComplex,
+    driver.TooManyColumns,
+    driver.TooManyArguments,
+)
+"""What the server never does, however often it is asked; the driver counts these among errors of operation."""
+
+
 def is_not_understood(error: psycopg.Error) -> bool:
     """Whether a statement is wrong as it is written, or may not be run by this role."""
-    return isinstance(error, (*NOT_UNDERSTOOD, driver.InsufficientPrivilege))
+    return isinstance(error, (*NOT_UNDERSTOOD, *BEYOND_LIMITS, driver.InsufficientPrivilege))
 
 
 def is_row_hidden(error: psycopg.Error) -> bool:
@@ -52,8 +61,9 @@ def lines_of(error: psycopg.Error, most: int = 1) -> tuple[str, ...]:
     """Return what the server says: message, detail and hint, without the text of the statement and the place in it."""
     told = error.diag
     lines = [told.message_primary, told.message_detail, told.message_hint]
-    texts = [line for part in lines if part for line in part.splitlines() if line.strip()]
-    texts = texts or [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    texts = [line.strip() for part in lines if part for line in part.splitlines() if line.strip()]
+    if not texts:  # libpq's own words: what comes after the first line are guesses
+        texts = [line.strip() for line in str(error).splitlines() if line.strip()][:1] or [type(error).__name__]
     return tuple(texts[:most])
 
 
@@ -81,11 +91,19 @@ def query_failed(contract: Contract, query: SqlFile, error: psycopg.Error, *, is
     return Retryable(query.name, [Failure("source_failed", asked, lines, SAME_AGAIN)], unchanged=unchanged)
 
 
+def beyond_limits(about: str, error: psycopg.Error, doing: str, *, unchanged: str) -> Refused:
+    """Return the error for a statement of our own that is beyond a limit of the server, and stays so."""
+    after = "name fewer measures, or columns of shorter values: the server says what it has no room for"
+    return Refused(about, [Failure("method_unsupported", doing, lines_of(error, 3), after)], unchanged=unchanged)
+
+
 def failed(about: str, error: psycopg.Error, doing: str, *, unchanged: str, role: str = "") -> ResliceError:
     """Return the error for a statement of our own that the server could not run; `about` is a target or a database."""
     lines = lines_of(error, 3)
     if isinstance(error, driver.InsufficientPrivilege):
         return Refused(about, [Failure("target_rights", doing, lines, next_rights(role))], unchanged=unchanged)
+    if isinstance(error, BEYOND_LIMITS):
+        return beyond_limits(about, error, doing, unchanged=unchanged)
     if isinstance(error, driver.LockNotAvailable):
         return Retryable(about, [Failure("database_busy", doing, lines, SAME_AGAIN)], unchanged=unchanged)
     is_gone = is_lost(error) or isinstance(error, psycopg.OperationalError)

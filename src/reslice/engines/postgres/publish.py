@@ -20,7 +20,7 @@ from reslice.engines.failures import unknown
 from reslice.engines.methods import Step
 from reslice.engines.postgres import statements
 from reslice.engines.postgres.catalog import columns_of, shape_of
-from reslice.engines.postgres.errors import CONFLICTS, lines_of
+from reslice.engines.postgres.errors import BEYOND_LIMITS, CONFLICTS, beyond_limits, lines_of
 from reslice.engines.postgres.records import take_turn
 from reslice.engines.postgres.session import BEGIN, milliseconds
 from reslice.engines.publication import Entry, Publication
@@ -165,7 +165,7 @@ def _lock(engine: Postgres, publication: Publication) -> None:
         engine.execute(statements.lock(target))
     except driver.LockNotAvailable as error:
         engine.roll_back()
-        found = f"another transaction has written to {target.beside} and has not ended{_named(engine, publication)}"
+        found = f"another transaction holds a lock on {target.beside} and has not ended{_named(engine, publication)}"
         raise _not_our_turn(publication, "conflict", "lock", found) from error
 
 
@@ -226,10 +226,18 @@ def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _
                     raise not_as_staged(engine, publication)
                 raise base_moved(engine, publication, int(found[0][0]))
         except (driver.ForeignKeyViolation, driver.RestrictViolation) as error:
-            if error.diag.table_name == publication.staged.target.table:  # it is our row that points at nothing
+            if (refusal := _referenced(error, publication)) is None:
                 raise
-            row = (error.diag.message_detail or "").partition("Key (")[2].partition(") is still")[0]
-            raise referenced(publication, row) from error
+            raise refusal from error
+
+
+def _referenced(error: psycopg.Error | Interrupted | None, publication: Publication) -> Refused | None:
+    """Return the refusal of a publish that would take a row away which others point at; None for any other error."""
+    if not isinstance(error, driver.ForeignKeyViolation | driver.RestrictViolation):
+        return None
+    if error.diag.table_name == publication.staged.target.table:  # it is our row that points at nothing
+        return None
+    return referenced(publication, (error.diag.message_detail or "").partition("Key (")[2].partition(") is still")[0])
 
 
 def _is_anything_left(engine: Postgres, publication: Publication) -> bool:
@@ -264,6 +272,8 @@ def _commit(engine: Postgres, publication: Publication, entry: Entry, number: st
         raise failed
     if isinstance(failed, CONFLICTS):
         raise failed
+    if refusal := _referenced(failed, publication):  # of a deferred key
+        raise refusal from failed
     text = lines_of(failed)[0] if isinstance(failed, psycopg.Error) else "the database dropped it in silence"
     kind = "publish_failed" if isinstance(failed, driver.IntegrityError) else "conflict"
     raise not_published(publication, "database_unavailable" if lost else kind, text) from failed
@@ -333,6 +343,14 @@ def _sorted(error: psycopg.Error, publication: Publication) -> Exception:
         failure = Failure("target_rights", "the slice replaced in one commit", (text,), "have its owner grant it")
         about = f"{contract.name} for {publication.staged.scope.text}"
         return Refused(about, [failure], unchanged=f"{contract.table} is as it was; everything was rolled back")
+    if isinstance(error, BEYOND_LIMITS):
+        contract, doing = publication.staged.contract, "the slice replaced in one commit"
+        about, unchanged = f"{contract.name} for {publication.staged.scope.text}", "everything was rolled back"
+        return beyond_limits(about, error, doing, unchanged=f"{contract.table} is as it was; {unchanged}")
+    if isinstance(error, driver.CheckViolation) and error.diag.constraint_name is None:  # no CHECK: a partition's own
+        text += (
+            f"; make a partition for these rows first: CREATE TABLE … PARTITION OF {publication.staged.target.beside}"
+        )
     is_gone = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return not_published(publication, "database_unavailable" if is_gone else "publish_failed", text)
 
