@@ -137,7 +137,7 @@ KINDS_NEXT: dict[str, str] = {
     ),
     "target_key": "Add the stamp of the run's id to the key, or drop the key: each version repeats a row's own key.",
     "view_foreign": "Give that view or table another name: `append_version` needs `TABLE_current` for its own view.",
-    "view_columns": "Drop the view, and run again: the run makes it anew. Grants on it, and views of it, are made again.",
+    "view_columns": "Drop the view, and run again: the run makes it anew. Give its readers their grants again.",
     "versions_unknown": "Give the table its name and its ledger back, or run it once by `replace_slice` and go on.",
     "target_rights": (
         "Run as a user who may write the file and its folder; on PostgreSQL have the owner grant the role what it "

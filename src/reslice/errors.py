@@ -154,6 +154,7 @@ KINDS: dict[str, Kind] = {
     "target_referenced": Kind(Refused, "foreign keys of other tables point at the target"),
     "target_key": Kind(Refused, "a unique key of the target leaves no room for a second version of a row"),
     "view_foreign": Kind(Refused, "the name of the view of current versions is taken by something not ours"),
+    "view_columns": Kind(Refused, "the view of current versions has a column that the table has under another name"),
     "versions_unknown": Kind(Refused, "the table holds versions of which its ledger knows nothing"),
     "target_rights": Kind(Refused, "the connection may not write what a run has to write"),
     "target_policies": Kind(Refused, "row policies hide rows of the target from the role"),

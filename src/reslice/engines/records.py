@@ -189,7 +189,11 @@ class Records(ABC):
         refuse_unreadable_ledger(self._session.shown, schema, self._unreadable(schema, tables), self._session.role)
 
     def _hold_guard(self, target: Target) -> None:
-        """Let no other ledger begin to guard the table until the transaction ends, which may begin to."""
+        """Let no other ledger begin to guard the table until the transaction ends, which may begin to.
+
+        Where one transaction at a time works on any ledger, nothing is to be done.
+        """
+        return
 
     def _create_kept(self, kept: str, target: Target) -> str:
         """Return the statement that makes the table which keeps replaced rows."""

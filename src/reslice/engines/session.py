@@ -133,8 +133,8 @@ class SqlSession(ABC):
         """Return the columns of a temporary table, in its order, in the spelling of `wanted`."""
 
     @abstractmethod
-    def way_on_without_view(self, view: str, target: Target) -> str:
-        """Return what helps where the database does not take the view of the current versions of a table."""
+    def way_on_without_view(self, error: Exception, view: str, target: Target) -> tuple[str, str]:
+        """Return the kind of refusal, and what helps, where the database does not take the view of current versions."""
 
     @abstractmethod
     def words_of(self, error: Exception) -> str:

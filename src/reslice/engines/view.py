@@ -79,8 +79,9 @@ def make_view(session: SqlSession, contract: Contract, target: Target) -> None:
     """Make the view that others read, or bring it up to date; the caller commits.
 
     Raises Refused[contract_changed] when the versions that are there go by slices of another unit or zone, and
+    Refused[view_columns] when the view keeps columns that the table has no more, as it does in PostgreSQL, and
     Refused[method_unsupported] when the database does not take the view: one in DuckDB cannot name its tables where the
-    file is called as a schema of it is, and one in PostgreSQL keeps the names of the columns it was made with.
+    file is called as a schema of it is.
     """
     wanted = versions.view(session.dialect, contract, target)
     comment = _comment(session, target) or ""
@@ -93,8 +94,9 @@ def make_view(session: SqlSession, contract: Contract, target: Target) -> None:
         for statement in wanted.statements:
             session.execute(statement)
     except session.not_understood as error:
-        after = session.way_on_without_view(wanted.name, target)
-        raise _refused(contract, "method_unsupported", session.words_of(error), after) from error
+        kind, after = session.way_on_without_view(error, wanted.name, target)
+        found = f"{target.schema}.{versions.view_name(target)}: {session.words_of(error)}"
+        raise _refused(contract, kind, found, after) from error
 
 
 def _refused(contract: Contract, kind: str, found: str, after: str) -> Refused:

@@ -133,9 +133,10 @@ class DuckDBSession(SqlSession):
         )
         return rows[0][0] if rows else None
 
-    def way_on_without_view(self, view: str, target: Target) -> str:
+    def way_on_without_view(self, error: Exception, view: str, target: Target) -> tuple[str, str]:
         """Return what helps where a view cannot name its tables: it takes the file's name for that of a schema."""
-        return f"give the file another name than {target.catalog}, or choose another  ledger: {{schema: …}}"
+        after = f"give the file another name than {target.catalog}, or choose another  ledger: {{schema: …}}"
+        return "method_unsupported", after
 
     def words_of(self, error: Exception) -> str:
         """Return the first line of what the driver says."""

@@ -34,7 +34,7 @@ from reslice.engines.postgres.marks import numbered, own_number
 from reslice.engines.postgres.watch import WHO, Watch
 from reslice.engines.query import Bound
 from reslice.engines.session import SqlSession
-from reslice.engines.sql import column_list
+from reslice.engines.sql import column_list, quote
 from reslice.errors import Failure, ResliceError
 from reslice.parameters import READING_VERBS, main_verb
 from reslice.values import Column, Target
@@ -279,9 +279,12 @@ class PostgresSession(SqlSession):
         """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
         return comment_on(self, schema, name)
 
-    def way_on_without_view(self, view: str, target: Target) -> str:
+    def way_on_without_view(self, error: Exception, view: str, target: Target) -> tuple[str, str]:
         """Return what helps where a view that is there has columns of other names, which it keeps for ever."""
-        return f"drop the view, which the next run makes again:  DROP VIEW {view}"
+        if not isinstance(error, driver.InvalidTableDefinition):
+            return "method_unsupported", "use  method: replace_slice"
+        name = view.removeprefix(f"{quote(target.catalog)}.")
+        return "view_columns", f"drop the view, which the next run makes again, without its grants:  DROP VIEW {name}"
 
     def words_of(self, error: Exception) -> str:
         """Return the first line of what the server says."""
