@@ -54,6 +54,12 @@ def _warnings(findings: Findings) -> tuple[str, ...]:
     )
 
 
+def _a(word: str | None) -> str:
+    """Return a word behind its article."""
+    is_vowel = word is not None and word[:1].lower() in ("a", "e", "i", "o", "u")
+    return f"an {word}" if is_vowel or word == "hour" else f"a {word}"
+
+
 def _rule(contract: Contract, problem: Problem) -> tuple[str, str, str]:
     """Return what a problem breaks: the rule asked for, the words of what was counted, and the way on."""
     column, source = problem.column, contract.source.name
@@ -68,7 +74,7 @@ def _rule(contract: Contract, problem: Problem) -> tuple[str, str, str]:
             if problem.is_not_finite
             else f"cast {column} in {source}, or widen the column of the target",
         ),
-        "slice_null": lambda: (f"every row has a {column}", "rows have none and belong to no slice", fix),
+        "slice_null": lambda: (f"every row has {_a(column)}", "rows have none and belong to no slice", fix),
         "outside_range": lambda: (
             "the source returns rows of the range, and no others",
             "rows lie outside it",
@@ -76,7 +82,7 @@ def _rule(contract: Contract, problem: Problem) -> tuple[str, str, str]:
         ),
         "slice_off_unit": lambda: (
             contract.quote("slice", f"unit: {contract.slice.unit}"),
-            f"rows have a {column} that is not the first moment of a {contract.slice.unit}",
+            f"rows have {_a(column)} that is not the first moment of {_a(contract.slice.unit)}",
             fix,
         ),
         "key_null": lambda: (
@@ -91,7 +97,7 @@ def _rule(contract: Contract, problem: Problem) -> tuple[str, str, str]:
         ),
         "measure_minimum": lambda: (
             contract.quote(f"measures.{column}.min", f"measures: {column}: min"),
-            f"rows have a {column} below the minimum",
+            f"rows have {_a(column)} below the minimum",
             fix,
         ),
         "key_repeated": lambda: (f"one row per {grain}", "keys are repeated", f"group by {grain} in {source}"),
@@ -112,8 +118,10 @@ def _failure(contract: Contract, staged: Staged, problem: Problem) -> Failure:
     if not words:
         return Failure(problem.kind, asked, (problem.example,), after)
     singular = (
-        words.replace("rows have", "row has").replace("rows lie", "row lies").replace("values would", "value would")
-    ).replace("values are", "value is")
+        (words.replace("rows have", "row has").replace("rows lie", "row lies").replace("values would", "value would"))
+        .replace("values are", "value is")
+        .replace("and belong", "and belongs")
+    )
     counted = f"{problem.count} {singular if problem.count == 1 else words}"
     return Failure(problem.kind, asked, (f"{counted}; e.g. {problem.example}",), after)
 

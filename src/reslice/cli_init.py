@@ -225,7 +225,7 @@ def _ledger(session: Session, given: dict[str, Any]) -> int:
         with Project(file).engine(read_only=False) as engine:
             found = [engine.ledger.create(each, engine.survey.find(each.table)) for each in file.targets.values()]
         made = report_init.by_schema(found)
-    way_on = "reslice init --ledger" if given["with_sql"] and not _has_rights(file) else "reslice plan --help"
+    way_on = "reslice init --ledger" if given["with_sql"] and not _has_rights(file) else "reslice doctor"
     for warning in warnings:
         session.warn(warning)
     if session.is_json:

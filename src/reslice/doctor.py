@@ -288,7 +288,8 @@ def _others(engine: Engine, contract: Contract, moved: Sequence[MovedSlice]) -> 
     named = some([each.label for each in slices])
     first = slices[0]
     hold = "holds" if len(slices) == 1 else "hold"
-    found = f"{named} no longer {hold} what a run left; {first.label} held {first.left.rows} rows after {first.run_id}"
+    left = counted(first.left.rows, "row")
+    found = f"{named} no longer {hold} what a run left; {first.label} held {left} after {first.run_id}"
     found += f" and now {first.now.rows}" if first.now.rows != first.left.rows else ", and holds other values"
     span = ",".join(each.label for each in slices[:NAMED_MAX])
     after = f"reslice status {shlex.quote(contract.name)} {shlex.quote(span)}"

@@ -70,7 +70,9 @@ def by_schema(found: Iterable[LedgerMade]) -> list[LedgerMade]:
             schemas[each.schema] = each
             continue
         made = (*before.made, *(name for name in each.made if name not in before.made))
-        schemas[each.schema] = replace(before, made=made, views=(*before.views, *each.views))
+        present = (*before.present, *(name for name in each.present if name not in (*before.present, *made)))
+        views = (*before.views, *each.views)
+        schemas[each.schema] = replace(before, made=made, present=present, views=views)
     return list(schemas.values())
 
 

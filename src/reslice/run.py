@@ -26,6 +26,7 @@ from reslice.commands import command
 from reslice.contract import Contract
 from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused, Refused, ResliceError
+from reslice.findings import counted
 from reslice.publish import Job, publish_each, publish_whole
 from reslice.ranges import Scope
 from reslice.stage import looked_at
@@ -157,14 +158,16 @@ def _hold_to(contract: Contract, approval: Approval, diff: Diff) -> bool:
         raise refuse("contract_changed", f"the contract or its SQL has changed since {approval.name}")
     if approval.columns != diff.columns or approval.staged != diff.staged:
         found = (
-            f"the source now gives {diff.staged.rows} rows ({diff.staged}), {approval.name} staged {approval.staged}"
+            f"the source now gives {counted(diff.staged.rows, 'row')} ({diff.staged}),"
+            f" {approval.name} staged {approval.staged}"
         )
         raise refuse("approval_stale", found)
     if diff.base == diff.staged:
         return True
     if approval.base != diff.base:
         found = (
-            f"the target now holds {diff.base.rows} rows ({diff.base}), {approval.name} compared with {approval.base}"
+            f"the target now holds {counted(diff.base.rows, 'row')} ({diff.base}),"
+            f" {approval.name} compared with {approval.base}"
         )
         raise refuse("approval_stale", found)
     return False

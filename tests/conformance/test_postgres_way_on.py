@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from reslice.cli import main
+from reslice.engines.postgres.errors import failed
 from reslice.errors import SAME_AGAIN, Retryable
 from tests.conformance.databases import Database, PostgresDatabase, only
 from tests.conformance.orders import D1, D2, SOURCE, T0, Orders, kinds
@@ -113,3 +114,13 @@ def test_a_new_connection_that_a_time_limit_ends_is_no_failure_of_a_source(
     error = orders.fails("plan", Retryable, D1)
     assert (kinds(error), error.next) == (["database_unavailable"], SAME_AGAIN)
     assert "statement timeout" in error.failures[0].found[0]
+
+
+def test_libpq_is_told_by_its_first_line() -> None:
+    """The lines after it begin with a tab, and guess."""
+    lost = psycopg.OperationalError(
+        "consuming input failed: server closed the connection unexpectedly\n"
+        "\tThis probably means the server terminated abnormally\n\tbefore or while processing the request.\n"
+    )
+    error = failed("daily_orders", lost, "the ledger", unchanged="nothing was written")
+    assert error.failures[0].found == ("consuming input failed: server closed the connection unexpectedly",)

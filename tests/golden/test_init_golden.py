@@ -72,16 +72,16 @@ TEXTS = {
     "init.txt": lambda: init_text(FOUND, place="-C shop"),
     "init_contract.yml": lambda: new_file("duckdb:///shop.duckdb", DRAFT),
     "init_source.sql": lambda: FOUND.source,
-    "init_ledger.txt": lambda: ledger_text(MADE, way_on="reslice plan --help", place="-C shop"),
-    "init_ledger_views.txt": lambda: ledger_text(WITH_VIEWS, way_on="reslice plan --help"),
+    "init_ledger.txt": lambda: ledger_text(MADE, way_on="reslice doctor", place="-C shop"),
+    "init_ledger_views.txt": lambda: ledger_text(WITH_VIEWS, way_on="reslice doctor"),
     "init_ledger_postgresql.sql": lambda: ledger_sql_text(
         ['CREATE SCHEMA IF NOT EXISTS "reslice"', 'GRANT SELECT ON "orders" TO "loader"'],
         note=LEDGER_NOTES["postgresql"],
     ),
-    "init_ledger_there.txt": lambda: ledger_text(MADE[1:], way_on="reslice plan --help"),
+    "init_ledger_there.txt": lambda: ledger_text(MADE[1:], way_on="reslice doctor"),
     "init_ledger.sql": lambda: ledger_sql_text(["CREATE SCHEMA reslice", "CREATE TABLE reslice.runs (id VARCHAR)"]),
     "init.json": lambda: dumped(init_json(FOUND, place="-C shop"), "utf-8"),
-    "init_ledger.json": lambda: dumped(ledger_json(MADE, (), way_on="reslice plan --help"), "utf-8"),
+    "init_ledger.json": lambda: dumped(ledger_json(MADE, (), way_on="reslice doctor"), "utf-8"),
     "init_ledger_sql.json": lambda: dumped(ledger_json((), ["SELECT 1"], way_on="reslice init --ledger"), "utf-8"),
 }
 

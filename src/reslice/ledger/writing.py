@@ -235,17 +235,19 @@ def open_processes(session: Session, where: str) -> list[str]:
 def abandon(session: Session, where: str, alive: Sequence[str]) -> tuple[str, ...]:
     """Mark runs whose process is not among those `alive` as failed, and say what each of them left."""
     rows = session.execute(
-        f"SELECT id, range_text FROM {where}.runs"
+        f"SELECT id, kind, target, range_text FROM {where}.runs"
         " WHERE state = 'requested' AND NOT process = ANY(CAST($alive AS VARCHAR[])) ORDER BY number",
         {"alive": list(alive)},
     )
     said = []
-    for run_id, range_text in rows:
+    for run_id, kind, target, range_text in rows:
         published = count_published(session, where, run_id)
         few = {0: "nothing of it was published", 1: "1 slice of it is published, whole"}
         left = few.get(published, f"{published} slices of it are published, each whole")
         found = f"its process is gone; {left}"
-        error = {"kind": "abandoned", "asked": range_text, "found": [found], "unchanged": "", "next": ""}
+        asked = f"{kind} {target} over {range_text}, to its end"
+        unchanged = "the other slices are as they were" if published else f"{target} is as it was; nothing was written"
+        error = {"kind": "abandoned", "asked": asked, "found": [found], "unchanged": unchanged, "next": ""}
         session.execute(
             f"UPDATE {where}.runs SET state = 'failed', error = $error, finished_at = now() WHERE id = $id",
             {"id": run_id, "error": dump(error)},
