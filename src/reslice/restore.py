@@ -178,10 +178,13 @@ def _written_since(
     undone: LedgerRun, diff: Diff, recorded: Mapping[str, LedgerSlice], writes: Sequence[SliceWrite]
 ) -> Iterator[Failure]:
     """Yield a failure for what came after the run where slices are not as it found them: runs, and other writers."""
+    of_slice: dict[str, list[SliceWrite]] = {}
+    for write in writes:
+        of_slice.setdefault(write.slice, []).append(write)
     later: dict[str, list[str]] = {}
     changed = []
     for each in diff.differing:
-        last = last_writer([write for write in writes if write.slice == each.label], undone.id)
+        last = last_writer(of_slice.get(each.label, ()), undone.id)
         if last != undone.id:
             later.setdefault(last, []).append(each.label)
         elif str(each.base) != recorded[each.label].fingerprint_after:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from reslice.report import run_text
 from reslice.report_json import as_json, dumped
 from reslice.values import Outcome
 from tests.conformance.databases import only
-from tests.conformance.orders import D1, D2, D3, SOURCE, T0, VERSION, Orders, changed, found, kinds, ordered
+from tests.conformance.orders import ALLOWED, D1, D2, D3, SOURCE, T0, VERSION, Orders, changed, found, kinds, ordered
 
 pytestmark = only("postgresql", "functions that write, locks and limits are a server's")
 POSTGRES16_SLOW = True
@@ -247,3 +248,19 @@ def test_a_lock_of_one_that_writes_nothing_is_told_as_a_lock(orders: Orders, mod
         error: Retryable = orders.fails("run", Retryable, D2)
     assert kinds(error) == ["conflict"]
     assert "another transaction holds a lock on public.daily_orders and has not ended; process" in found(error)
+
+
+@pytest.mark.slow
+def test_a_restore_of_thousands_of_slices_takes_about_as_long_as_their_run(orders: Orders) -> None:
+    days = "generate_series(0, 7999) AS n"
+    orders.database.execute("DELETE FROM orders_fact; DELETE FROM daily_orders")
+    orders.database.execute(f"INSERT INTO orders_fact SELECT n, DATE '1950-01-01' + n, 'web', n FROM {days}")
+    orders.declare(guards={**ALLOWED, "max_slices": 10000})
+    orders.run("1950-01-01..1971-11-26")
+    orders.database.execute("UPDATE orders_fact SET amount_cents = amount_cents + 1")
+    began = time.monotonic()
+    run = orders.run("1950-01-01..1971-11-26")
+    ran = time.monotonic()
+    assert orders.restore(run.id).outcome is Outcome.RESTORED
+    assert time.monotonic() - ran < 3 * (ran - began) + 1
+    assert orders.database.rows("SELECT sum(amount_cents), count(*) FROM daily_orders") == [(8000 * 7999 // 2, 8000)]

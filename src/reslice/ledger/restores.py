@@ -25,14 +25,16 @@ def writes_since(
     than restores are, which `knows_restores` says, holds none.
     """
     restores = "coalesce(r.restores, '')" if knows_restores else "''"
+    # A window, and no join of the slices with themselves: rows that came lately have no statistics, and a planner may
+    # then compare each with each.
     rows = session.execute(
-        f"SELECT s.run_id, s.slice, {restores} FROM {where}.run_slices AS s"
-        f" JOIN {where}.runs AS r ON r.id = s.run_id"
-        f" JOIN {where}.run_slices AS mine ON mine.run_id = $run_id AND mine.slice = s.slice"
-        f" WHERE {_OF_TABLE} AND s.state = 'published' AND mine.state = 'published'"
-        " AND s.published_at >= mine.published_at AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
-        " AND (s.run_id = $run_id OR s.fingerprint_base <> s.fingerprint_staged)"
-        " ORDER BY s.published_at DESC, r.number DESC",
+        "SELECT run_id, slice, restores FROM ("
+        f"SELECT s.run_id, s.slice, {restores} AS restores, s.published_at, r.number,"
+        " s.run_id = $run_id OR s.fingerprint_base <> s.fingerprint_staged AS is_told,"
+        " max(s.published_at) FILTER (WHERE s.run_id = $run_id) OVER (PARTITION BY s.slice) AS mine_at"
+        f" FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
+        f" WHERE {_OF_TABLE} AND s.state = 'published' AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
+        ") AS writes WHERE published_at >= mine_at AND is_told ORDER BY published_at DESC, number DESC",
         {"run_id": run_id, "labels": list(labels)} | _table(target),
     )
     return tuple(SliceWrite(*row) for row in rows)
