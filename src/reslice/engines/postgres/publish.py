@@ -348,7 +348,7 @@ def _sorted(error: psycopg.Error, publication: Publication) -> Exception:
         about, unchanged = f"{contract.name} for {publication.staged.scope.text}", "everything was rolled back"
         return beyond_limits(about, error, doing, unchanged=f"{contract.table} is as it was; {unchanged}")
     if isinstance(error, driver.CheckViolation) and error.diag.constraint_name is None:  # no CHECK: a partition's own
-        text += (
+        text = text.rstrip(".") + (
             f"; make a partition for these rows first: CREATE TABLE … PARTITION OF {publication.staged.target.beside}"
         )
     is_gone = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
