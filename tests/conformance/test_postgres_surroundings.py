@@ -741,7 +741,7 @@ def test_rows_of_every_type_are_kept_and_put_back(empty_orders: Orders, method: 
         f" FROM orders_fact CROSS JOIN (SELECT {names} FROM daily_orders) AS odd"
         f" WHERE order_date BETWEEN :start AND :end AND channel = 'web' GROUP BY order_date, channel, {names}"
     )
-    orders.declare(measures={"order_count": {}, "amount_cents": {}, **dict.fromkeys(ODD_TYPES, {})})
+    orders.declare(measures={name: {} for name in ("order_count", "amount_cents", *ODD_TYPES)})
     run = orders.run(D2)
     assert orders.rows() != before
 

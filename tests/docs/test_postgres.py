@@ -18,7 +18,7 @@ from tests.conformance.databases import PostgresDatabase, opened
 
 PAGE = (build.ROOT / "docs" / "postgres.md").read_text(encoding="utf-8")
 STORY = PAGE.partition("<!-- story -->")[2].partition("\n## ")[0]
-BLOCK = re.compile(r"```(?:sql|text) (terminal [12])\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"Terminal ([12]):\n\n```text\n(.*?)```", re.DOTALL)
 
 CONTRACT = """\
 version: 1
@@ -86,10 +86,10 @@ def test_two_terminals(database: PostgresDatabase, tmp_path: Path) -> None:
     ran(tmp_path, "reslice run daily_orders 2024-03-02")
     database.execute(CORRECTED)
     blocks = BLOCK.findall(STORY)
-    assert [who for who, _ in blocks] == ["terminal 1", "terminal 2", "terminal 1", "terminal 2"]
+    assert [who for who, _ in blocks] == ["1", "2", "1", "2"]
     with psycopg.connect(database.url, autocommit=True) as first:
         for who, text in blocks:
-            if who == "terminal 1":
+            if who == "1":
                 for statement in filter(None, (each.strip() for each in text.split(";"))):
                     first.execute(statement.encode())
                 continue

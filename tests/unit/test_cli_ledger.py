@@ -159,11 +159,12 @@ def test_a_pruning_says_what_is_gone(said: Said, shop: Path) -> None:
     text = (shop / "reslice.yml").read_text().replace("affected: affected.sql", "stamps: {batch_id: run_id}")
     (shop / "reslice.yml").write_text(text.replace("    stamps", "    method: append_version\n    stamps"))
     change(shop, "ALTER TABLE daily_orders ADD COLUMN batch_id VARCHAR")
-    said("run", "daily_orders", DAYS)  # 3 rows beside the 4 that were there
+    said("run", "daily_orders", DAYS)  # 3 rows beside the 4 that were there, which are of no version and stay
+    said("run", "daily_orders", DAYS, "--rewrite")  # and the same 3 once more
     assert said("versions", "daily_orders", "--prune", "--older-than", "0", "--yes")[0] == 0
     shown = said("show", "last")[1]
-    assert "\n  rows       7 → 3\n" in shown
-    assert "\nwarning: 2 versions with 4 rows were deleted, from 2026-01-01 to 2026-01-02\n" in shown
-    assert "7 → 3" in said("history")[1].splitlines()[1]
+    assert "\n  rows       10 → 7\n" in shown
+    assert "\nwarning: 2 versions with 3 rows were deleted, from 2026-01-01 to 2026-01-02\n" in shown
+    assert "10 → 7" in said("history")[1].splitlines()[1]
     answer = json.loads(said("show", "last", "--json")[1])["run"]
-    assert answer["rows"] == {"before": 7, "staged": None, "after": 3}
+    assert answer["rows"] == {"before": 10, "staged": None, "after": 7}

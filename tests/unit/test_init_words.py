@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.test_init_fuzz import _Survey
 
 from reslice.init.job import read_job
 from reslice.init.job_draft import drafted
-from tests.unit.test_init_fuzz import _Survey
 
 JOBS = {
     "the draft takes CAST(raw AS {double}), by which it is filtered": (
