@@ -56,7 +56,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("method", methods)
 
 
-SAMPLED = {"duckdb": 6, "postgresql18": 15, "postgresql16": 40}
+SAMPLED = {"duckdb": 6, "postgresql18": 12, "postgresql16": 60}
 """Of the cases of a test beyond its first, one of so many runs on an engine by default; all do in `make test-slow`."""
 FIRST_CASES_16 = 4
 """Of the tests without a number, one of so many runs its first case on PostgreSQL 16 by default."""
