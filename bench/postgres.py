@@ -47,10 +47,10 @@ SELECT
 FROM generate_series(CAST(0 AS bigint), %(rows)s - 1) AS numbers(i)
 """
 
-# Days far from those that are published, of as many rows each.
+# Days long before those that are published, a hundred rows each.
 FILLED = """
 INSERT INTO {table} SELECT
-    DATE '1000-01-01' + CAST(i / 50 AS integer), 'channel_' || lpad(CAST(i %% 50 AS text), 2, '0'), 1, i
+    DATE '0001-01-01' + CAST(i / 100 AS integer), 'channel_' || lpad(CAST(i %% 100 AS text), 2, '0'), 1, i
 FROM generate_series(CAST(0 AS bigint), %(rows)s - 1) AS numbers(i)
 """
 
