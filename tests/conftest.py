@@ -86,16 +86,13 @@ def _sample(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what a test, or one case of it, is not for, mark what it does not pass yet, and take a sample."""
+    """Leave out what a test, or one case of it, is not for, and take a sample."""
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         engine = str(item.callspec.params.get("engine", "")) if hasattr(item, "callspec") else ""
         only = (marker.args[0] for marker in item.iter_markers("only"))
         (kept if not engine or all(engine.startswith(each) for each in only) else left_out).append(item)
-        for marker in item.iter_markers("not_yet"):
-            if engine.startswith(marker.args[0]):
-                item.add_marker(pytest.mark.xfail(strict=True, reason=marker.args[1]))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept

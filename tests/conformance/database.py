@@ -26,12 +26,6 @@ def only(engine: str, reason: str) -> pytest.MarkDecorator:
     return pytest.mark.only(engine, reason)
 
 
-def not_yet(engine: str, reason: str) -> pytest.MarkDecorator:
-    """Mark a test that one engine does not pass yet; that it does one day is a failure, so that the mark goes."""
-    assert reason, "a test that an engine does not pass says why"
-    return pytest.mark.not_yet(engine, reason)
-
-
 class Session(Protocol):
     """A connection of its own, as another user of the database has."""
 

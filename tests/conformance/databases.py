@@ -23,7 +23,7 @@ import pytest
 import reslice
 from reslice.engines.duckdb.session import DuckDBSession
 from tests import postgres
-from tests.conformance.database import ENGINES, Database, Row, Session, not_yet, only
+from tests.conformance.database import ENGINES, Database, Row, Session, only
 
 __all__ = [
     "ENGINES",
@@ -33,7 +33,6 @@ __all__ = [
     "Row",
     "Session",
     "file_of",
-    "not_yet",
     "only",
     "opened",
 ]
