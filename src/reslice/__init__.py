@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reslice.project import Project
     from reslice.project import open_project as open
     from reslice.ranges import Range, Scope
+    from reslice.recorded import LedgerRun, Pruned, Version
     from reslice.report_json import as_json
     from reslice.target_handle import TargetHandle
     from reslice.values import (
@@ -41,16 +42,13 @@ if TYPE_CHECKING:
         Fingerprint,
         GroupDiff,
         Guard,
-        LedgerRun,
         Outcome,
-        Pruned,
         Published,
         Request,
         Run,
         SliceDiff,
         Staged,
         Total,
-        Version,
     )
     from reslice.writers import writer_lock
 
@@ -99,11 +97,14 @@ _WHERE = {
     "Contract": "contract",
     "Diagnosis": "doctor",
     "Finding": "doctor",
+    "LedgerRun": "recorded",
     "PlanFile": "plan_file",
     "Project": "project",
+    "Pruned": "recorded",
     "Range": "ranges",
     "Scope": "ranges",
     "TargetHandle": "target_handle",
+    "Version": "recorded",
     "as_json": "report_json",
     "writer_lock": "writers",
 }

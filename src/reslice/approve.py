@@ -12,8 +12,9 @@ from decimal import Decimal
 from reslice.contract import Action, Contract
 from reslice.errors import Failure, Stopped
 from reslice.ranges import open_slices
+from reslice.recorded import RestoredSlice
 from reslice.totals import added_up, is_finite
-from reslice.values import Approved, Consent, Diff, Guard, Number, RestoredSlice, SliceDiff, Total
+from reslice.values import Approved, Consent, Diff, Guard, Number, SliceDiff, Total
 
 GUARDS = ("empty_slice", "total_change", "removed_groups", "restored", "closed_through", "max_slices")
 """The guards a consent can name."""

@@ -17,7 +17,8 @@ from reslice.engines.base import Engine
 from reslice.errors import Interrupted, OutcomeUnknown, PartlyPublished, Refused, ResliceError, Stopped
 from reslice.ranges import Scope
 from reslice.stage import refuse_without_rights, stage
-from reslice.values import Diff, Opened, Outcome, Request, Run, Staged, State, Target
+from reslice.tables import Target
+from reslice.values import Diff, Opened, Outcome, Request, Run, Staged, State
 
 OnStep = Callable[[str], None]
 OnOpened = Callable[[Run], None]

@@ -14,7 +14,8 @@ from reslice.errors import Failure, Misused, ResliceError
 if TYPE_CHECKING:
     from reslice.cli_session import Session
     from reslice.project import Project
-    from reslice.values import LedgerRun, Run
+    from reslice.recorded import LedgerRun
+    from reslice.values import Run
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

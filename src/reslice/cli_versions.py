@@ -15,7 +15,7 @@ from reslice.errors import Failure, Stopped
 from reslice.layout import counted
 
 if TYPE_CHECKING:
-    from reslice.values import Version
+    from reslice.recorded import Version
 
 
 @click.command(

@@ -10,7 +10,8 @@ from reslice.contract import Unit
 from reslice.engines.base import Engine
 from reslice.errors import Failure, Refused
 from reslice.ranges import Moment
-from reslice.values import Checked, Diff, Family
+from reslice.tables import Family
+from reslice.values import Checked, Diff
 
 
 def compare(engine: Engine, checked: Checked) -> Diff:

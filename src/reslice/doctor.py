@@ -22,7 +22,8 @@ from reslice.findings import NAMED_MAX, Diagnosis, Finding, Health, counted, som
 from reslice.health import LedgerHealth, MovedSlice, Rights
 from reslice.ranges import Moment, Range, Scope, is_closed, last_over
 from reslice.stage import column_failures, target_failures
-from reslice.values import Column, Staged, Target
+from reslice.tables import Column, Target
+from reslice.values import Staged
 
 __all__ = ["Diagnosis", "Finding", "Health", "doctor"]
 

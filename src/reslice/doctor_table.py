@@ -12,7 +12,7 @@ from reslice.engines.versions import view_name
 from reslice.findings import Finding, Health, counted, some
 from reslice.health import RowHealth
 from reslice.ranges import Scope
-from reslice.values import Target
+from reslice.tables import Target
 
 
 def key_checked(engine: Engine, contract: Contract, target: Target) -> Iterator[Finding]:

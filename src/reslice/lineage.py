@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reslice.errors import Interrupted, ResliceError
-from reslice.values import LedgerRun, Outcome, Run
+from reslice.recorded import LedgerRun
+from reslice.values import Outcome, Run
 
 if TYPE_CHECKING:
     from reslice.contract import Connection

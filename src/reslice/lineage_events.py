@@ -20,7 +20,8 @@ from reslice import __version__
 from reslice.contract import Connection
 from reslice.errors import ResliceError
 from reslice.lineage import NoTransport
-from reslice.values import LedgerRun, Outcome, Run
+from reslice.recorded import LedgerRun
+from reslice.values import Outcome, Run
 
 PRODUCER = f"pkg:generic/reslice@{__version__}"
 """A package URL: it names the program and its version, and is no address to fetch anything from."""

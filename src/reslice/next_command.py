@@ -9,7 +9,8 @@ import shlex
 
 from reslice.commands import command, restore_command
 from reslice.ranges import Range, Scope
-from reslice.values import Diff, Guard, Kind, LedgerRun, Outcome, Run, State
+from reslice.recorded import LedgerRun
+from reslice.values import Diff, Guard, Kind, Outcome, Run, State
 
 _SLICES_NAMED = 3
 _RANGES_NAMED = 5

@@ -13,7 +13,8 @@ from reslice.contract import Contract, Method
 from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused
 from reslice.ranges import Scope
-from reslice.values import Kind, Opened, Outcome, Pruned, Request, Run, Version
+from reslice.recorded import Pruned, Version
+from reslice.values import Kind, Opened, Outcome, Request, Run
 
 
 def versions(engine: Engine, contract: Contract, scope: Scope | None) -> tuple[Version, ...]:

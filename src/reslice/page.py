@@ -17,9 +17,10 @@ from typing import Any
 from reslice.approve import GUARDS
 from reslice.layout import counted, escaped, placed, shown
 from reslice.next_command import next_after
+from reslice.recorded import LedgerRun, LedgerSlice
 from reslice.report_ledger import ledger_sql_text
 from reslice.totals import EXACT, is_finite
-from reslice.values import Change, Check, ControlLine, GroupDiff, LedgerRun, LedgerSlice, Number, State, Total
+from reslice.values import Change, Check, ControlLine, GroupDiff, Number, State, Total
 
 SLICES_SHOWN = 100
 _PAGES = Path(__file__).parent / "pages"

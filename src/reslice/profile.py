@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reslice.contract import Unit
-from reslice.values import Column, Number
+from reslice.tables import Column
+from reslice.values import Number
 
 
 @dataclass(frozen=True, slots=True)

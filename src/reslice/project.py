@@ -23,7 +23,8 @@ from reslice.attempt import OnStep
 from reslice.engines import ENGINES
 from reslice.errors import SAME_AGAIN, Failure, Interrupted, Misused
 from reslice.ranges import Range
-from reslice.values import LedgerRun, Run
+from reslice.recorded import LedgerRun
+from reslice.values import Run
 
 if TYPE_CHECKING:
     from reslice.doctor import Diagnosis

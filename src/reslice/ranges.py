@@ -106,7 +106,7 @@ class Range:
         return f"{self.start} 00:00:00", f"{moments.day_text(self._day_after)} 00:00:00"
 
     def column_values(self, family: str) -> ColumnBounds:
-        """Return the range in a slice column whose values are of this family (the text of a `values.Family`)."""
+        """Return the range in a slice column whose values are of this family (the text of a `tables.Family`)."""
         if isinstance(self.start, datetime):
             return self._hour_values(family)
         first, last, after = (moments.day_text(day) for day in self._days)

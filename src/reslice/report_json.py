@@ -25,20 +25,8 @@ from reslice.errors import (
 )
 from reslice.layout import placed
 from reslice.next_command import next_after, next_command
-from reslice.values import (
-    Check,
-    ControlLine,
-    Counts,
-    Diff,
-    GroupDiff,
-    Guard,
-    LedgerRun,
-    LedgerSlice,
-    Outcome,
-    Run,
-    SliceDiff,
-    Total,
-)
+from reslice.recorded import LedgerRun, LedgerSlice
+from reslice.values import Check, ControlLine, Counts, Diff, GroupDiff, Guard, Outcome, Run, SliceDiff, Total
 
 _OUTCOMES: dict[type[ResliceError], Outcome] = {
     Misused: Outcome.FAILED,

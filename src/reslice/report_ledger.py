@@ -8,6 +8,7 @@ from typing import Any
 
 from reslice.layout import counted, escaped, placed, table
 from reslice.next_command import next_after
+from reslice.recorded import LedgerRun, LedgerSlice
 from reslice.report import (
     GROUPS_SHOWN,
     control_rows,
@@ -19,7 +20,7 @@ from reslice.report import (
     total_rows,
 )
 from reslice.report_error import part
-from reslice.values import Counts, Kind, LedgerRun, LedgerSlice, State, Total
+from reslice.values import Counts, Kind, State, Total
 
 _SLICES_SHOWN = 20
 _HEADINGS = ("run", "target", "range", "state", "groups", "rows", "asked for", "by")

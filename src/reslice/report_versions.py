@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reslice.layout import counted, escaped, placed, table
+from reslice.recorded import Pruned, Version
 from reslice.report import sections
-from reslice.values import Pruned, Version
 
 VERSIONS_SHOWN = 60
 

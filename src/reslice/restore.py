@@ -20,23 +20,10 @@ from reslice.errors import Failure, Misused, Refused, ResliceError
 from reslice.fingerprint import columns_of
 from reslice.publish import Job, publish_whole
 from reslice.ranges import Moment, Range, Scope
+from reslice.recorded import LedgerRun, LedgerSlice, SliceWrite
 from reslice.stage import looked_at, refuse_irreplaceable
-from reslice.values import (
-    Check,
-    Diff,
-    Fingerprint,
-    Kind,
-    LedgerRun,
-    LedgerSlice,
-    Opened,
-    Outcome,
-    Request,
-    Run,
-    SliceDiff,
-    SliceWrite,
-    Staged,
-    Target,
-)
+from reslice.tables import Target
+from reslice.values import Check, Diff, Fingerprint, Kind, Opened, Outcome, Request, Run, SliceDiff, Staged
 
 SLICES_NAMED = 5
 

@@ -30,18 +30,8 @@ from reslice.findings import counted
 from reslice.publish import Job, publish_each, publish_whole
 from reslice.ranges import Scope
 from reslice.stage import looked_at
-from reslice.values import (
-    Consent,
-    Diff,
-    Fingerprint,
-    Guard,
-    Opened,
-    Outcome,
-    Request,
-    Run,
-    Staged,
-    Target,
-)
+from reslice.tables import Target
+from reslice.values import Consent, Diff, Fingerprint, Guard, Opened, Outcome, Request, Run, Staged
 
 
 @dataclass(frozen=True, slots=True)

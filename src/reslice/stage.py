@@ -13,7 +13,8 @@ from reslice.contract import Contract, Method, StampValue, Unit
 from reslice.engines.base import Engine, Support
 from reslice.errors import Failure, Refused
 from reslice.ranges import Scope
-from reslice.values import Column, Family, Fill, Opened, Staged, Target
+from reslice.tables import Column, Family, Fill, Target
+from reslice.values import Opened, Staged
 
 GRAIN_FAMILIES = frozenset(Family) - {Family.FLOAT, Family.OTHER}
 MEASURE_FAMILIES = frozenset(Family) - {Family.OTHER}

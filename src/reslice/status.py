@@ -19,7 +19,8 @@ from reslice.errors import Failure, Misused, ResliceError
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Range, Scope, last_over
 from reslice.stage import refuse_target
-from reslice.values import Diff, Fingerprint, Outcome, Run, Target
+from reslice.tables import Target
+from reslice.values import Diff, Fingerprint, Outcome, Run
 
 SLICES_NAMED = 5
 

@@ -17,8 +17,9 @@ from reslice.contract import Contract
 from reslice.errors import Failure, Interrupted, Misused, Refused, ResliceError
 from reslice.project import Project, actor, misused, sayable, silent
 from reslice.ranges import Range, Scope
+from reslice.recorded import LedgerRun, Pruned, Version
 from reslice.run import Approval, Options
-from reslice.values import Fingerprint, Kind, LedgerRun, Pruned, Request, Run, Version
+from reslice.values import Fingerprint, Kind, Request, Run
 
 if TYPE_CHECKING:
     from reslice.engines.base import Engine

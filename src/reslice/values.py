@@ -9,150 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from reslice.contract import Action, Contract, Method, Unit
 from reslice.ranges import Moment, Scope
+from reslice.tables import Column, Target
 
 if TYPE_CHECKING:
     from reslice.errors import ResliceError
 
 Number = int | Decimal
 """An exact number: integers stay integers, money stays exact. Floats with a declared scale arrive as Decimal."""
-
-
-class Family(StrEnum):
-    """What kind of value a column type holds, the same word on every engine."""
-
-    INTEGER = "integer"
-    DECIMAL = "decimal"
-    FLOAT = "float"
-    BOOLEAN = "boolean"
-    TEXT = "text"
-    DATE = "date"
-    TIME = "time"
-    TIMESTAMP = "timestamp"
-    TIMESTAMPTZ = "timestamptz"
-    ENUM = "enum"
-    UUID = "uuid"
-    OTHER = "other"
-
-    @property
-    def is_number(self) -> bool:
-        """Whether totals can be summed over it."""
-        return self in (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
-
-
-class Fill(StrEnum):
-    """Who fills a column of the target: the insert, the database by a formula, or the database by a sequence."""
-
-    PLAIN = "plain"
-    GENERATED = "generated"
-    IDENTITY = "identity"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table or query. `type` is the engine's own text of the type, `base` what a domain is made of."""
-
-    name: str
-    type: str
-    family: Family
-    fill: Fill = Fill.PLAIN
-    base: str = ""
-
-    @property
-    def holds(self) -> str:
-        """The type of the values: of a domain the one that it is made of."""
-        return self.base or self.type
-
-
-@dataclass(frozen=True, slots=True)
-class Hindrance:
-    """Something that keeps rows of a target from being replaced: the kind of refusal, and what helps.
-
-    `methods` are those that it concerns; empty is all of them.
-    """
-
-    kind: str
-    found: str
-    next: str
-    methods: frozenset[Method] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The live table a contract names, as the database describes it.
-
-    `kind` is `table`, `view` or the engine's word for another thing; `referenced_by` names tables whose foreign keys
-    point here; `rights_missing` what the connection may not do ("write: the file is read-only"). `keyed` are the
-    columns that a key or an index covers, `not_null` those that must have a value. `keys` are the sets of columns of
-    which the database enforces one row per combination. `current` is the SELECT of the current versions, empty where
-    the table has none; `has_pointers` says whether the ledger points at versions of this table.
-    """
-
-    catalog: str
-    schema: str
-    table: str
-    kind: str
-    columns: tuple[Column, ...]
-    referenced_by: tuple[str, ...] = ()
-    rights_missing: tuple[str, ...] = ()
-    keyed: frozenset[str] = frozenset()
-    not_null: frozenset[str] = frozenset()
-    keys: tuple[frozenset[str], ...] = ()
-    current: str = ""
-    has_pointers: bool = False
-    hindrances: tuple[Hindrance, ...] = ()
-    remarks: tuple[str, ...] = ()
-    """What a person should know of before rows are replaced, such as triggers that fire for them."""
-    readers: tuple[str, ...] = ()
-    """Materialised views that read the table, and stay as they were; written as a statement needs it."""
-    fixed: frozenset[str] = frozenset()
-    """Columns that have their value from the database, and of which an UPDATE may not give another."""
-    number: int | None = None
-    shape: str = ""
-    """What changes with the table, its columns and what hangs on it, where the engine looks at it again."""
-    """By which the database knows the table, whatever it is called."""
-    name_bytes_max: int | None = None
-    """How long a name may be in this database; longer ones are cut."""
-    rights_next: str = ""
-    """What helps where something is in `rights_missing`; where the engine knows of nothing better, another user."""
-    is_only_read: bool = False
-    """Whether who connects may write nothing of the table at all: such a user may look, and is told so."""
-
-    @property
-    def resolved(self) -> str:
-        """The full name, the one key of fence and ledger."""
-        return f"{self.catalog}.{self.beside}"
-
-    @property
-    def beside(self) -> str:
-        """The name without the catalog: what a DuckDB file is called or attached as at the moment, or the database."""
-        return beside(self.schema, self.table)
-
-    def is_called(self, resolved: str) -> bool:
-        """Whether a name in the table's own ledger means this table, whatever the file or database was called then."""
-        return resolved == self.resolved or resolved.partition(".")[2] == self.beside
-
-    def column(self, name: str) -> Column:
-        """Return the column called `name`; KeyError when there is none."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(name)
-
-
-def beside(schema: str, table: str) -> str:
-    """Return the name of a table in its database; `"a.b".c` and `a."b.c"` are two, and are quoted."""
-    names = (schema, table)
-    return ".".join(f'"{each.replace(QUOTE, QUOTE * 2)}"' if {".", QUOTE} & {*each} else each for each in names)
-
-
-QUOTE = '"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,24 +330,6 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoredSlice:
-    """A slice whose last word in the ledger is a restore: by which run, and what the run it undid had put there."""
-
-    run: str
-    undone: str
-    left: Fingerprint
-
-
-@dataclass(frozen=True, slots=True)
-class SliceWrite:
-    """One time that a run wrote a slice, as the ledger tells it. `restores` names the run it undid, or is empty."""
-
-    run: str
-    slice: str
-    restores: str
-
-
-@dataclass(frozen=True, slots=True)
 class Guard:
     """What one guard saw. `slices` are the labels it fired for; `consented` says a person let it through."""
 
@@ -570,111 +421,3 @@ class Run:
     def unit(self) -> Unit:
         """The unit of the slices."""
         return self.scope.unit
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRun:
-    """One row of the ledger's `runs`, as `history` and `show` read it. Instants are UTC."""
-
-    id: str
-    number: int
-    target: str
-    table: str
-    kind: str
-    state: str
-    method: str
-    range_text: str
-    unit: str
-    slices: int
-    actor: str
-    requested_at: datetime
-    finished_at: datetime | None
-    rows_before: int | None
-    rows_staged: int | None
-    rows_after: int | None
-    counts: Counts | None
-    totals: Mapping[str, Total]
-    fingerprint_base: str | None
-    fingerprint_staged: str | None
-    fingerprint_after: str | None
-    columns: tuple[str, ...]
-    contract_digest: str
-    publish_order: int | None
-    lock_milliseconds: int | None
-    tool_version: str
-    engine_version: str
-    reason: str
-    consents: tuple[Consent, ...]
-    approves: str
-    restores: str
-    kept_table: str | None
-    groups_left_out: int
-    checks: tuple[Check, ...]
-    controls: tuple[ControlLine, ...]
-    warnings: tuple[str, ...]
-    error: Mapping[str, Any] | None
-    sql: tuple[str, ...]
-    process: str = ""
-    alive: bool = False
-    """Whether the connection that runs it is open: on the server; for DuckDB in this process, which has the file."""
-    pruned_at: datetime | None = None
-    """When its kept rows and groups were let go of, because they were older than `ledger.keep_days`."""
-    slice_rows: tuple[LedgerSlice, ...] = ()
-    groups: tuple[GroupDiff, ...] = ()
-
-    @property
-    def ended(self) -> str:
-        """How it ended, in a word: the state, and of a failed run whether it was interrupted or got part of the way."""
-        kind = "" if self.error is None else self.error.get("kind")
-        words = {"interrupted": "interrupted", "partly_published": "partly published"}
-        return words.get(str(kind), self.state) if self.state == State.FAILED else self.state
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One version of a slice that is in the table: the run that wrote it, empty for rows that no version wrote.
-
-    `replaced_at` is when it was last replaced by another, None where it never was.
-    """
-
-    slice: str
-    run: str
-    rows: int
-    is_current: bool
-    replaced_at: datetime | None
-
-    def is_replaced_before(self, instant: datetime) -> bool:
-        """Whether it is not current, and was replaced before an instant, so that it may be let go of.
-
-        Rows that no version wrote may have come yesterday: nobody can say when they were replaced.
-        """
-        return self.run != "" and not self.is_current and self.replaced_at is not None and self.replaced_at < instant
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What a pruning of old versions removed: which they are, and their rows. `run` is its id in the ledger."""
-
-    versions: tuple[Version, ...]
-    run: str | None = None
-
-    @property
-    def rows(self) -> int:
-        """How many rows they have together."""
-        return sum(version.rows for version in self.versions)
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerSlice:
-    """One row of the ledger's `run_slices`: what a run found, and did, in one slice."""
-
-    slice: str
-    state: str
-    fingerprint_base: str
-    fingerprint_staged: str
-    fingerprint_after: str | None
-    added: int
-    changed: int
-    removed: int
-    unchanged: int
-    published_at: datetime | None = None

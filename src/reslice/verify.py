@@ -21,7 +21,8 @@ from reslice.errors import Refused, ResliceError
 from reslice.publish import OnStep
 from reslice.ranges import Scope
 from reslice.stage import stage
-from reslice.values import Check, Checked, ControlLine, Diff, Kind, Outcome, Request, Run, State, Target
+from reslice.tables import Target
+from reslice.values import Check, Checked, ControlLine, Diff, Kind, Outcome, Request, Run, State
 
 MOVED = "the source moved while it was read; the target was compared with its newer rows"
 

@@ -23,7 +23,8 @@ from reslice.engines import sql
 from reslice.engines.duckdb import probe
 from reslice.engines.probing import Probe
 from reslice.errors import PartlyPublished, Retryable
-from reslice.values import Column, Family, Outcome
+from reslice.tables import Column, Family
+from reslice.values import Outcome
 from tests.conformance.databases import Database, file_of, only
 from tests.conformance.orders import D1, D2, D3, EVERY_METHOD, SOURCE, Orders, Target
 

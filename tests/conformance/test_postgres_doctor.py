@@ -21,7 +21,8 @@ from reslice.doctor import Health
 from reslice.engines.postgres import bench, locks, observations, probe
 from reslice.engines.postgres.engine import Postgres
 from reslice.engines.probing import Probe
-from reslice.values import Column, Family, Outcome
+from reslice.tables import Column, Family
+from reslice.values import Outcome
 from tests import postgres
 from tests.conformance.databases import Database, only
 from tests.conformance.orders import COLUMNS, D1, D2, SOURCE, Orders

@@ -18,7 +18,7 @@ from reslice.engines.dialect import Dialect
 from reslice.engines.duckdb.dialect import DuckDBDialect
 from reslice.engines.postgres.dialect import PostgresDialect
 from reslice.moments import Moment, day_starts, hour_of, moment_from_column, slice_of
-from reslice.values import Column, Family
+from reslice.tables import Column, Family
 from tests.conformance.databases import Database, DuckDBDatabase, only
 
 POSTGRES16_SLOW = True

@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from docs import build, console, meanings, reference
-from reslice import approve, contract, errors, parameters, values
+from reslice import approve, contract, errors, parameters, tables, values
 
 RESLICE = Path(sys.executable).with_name("reslice")
 DOCS = build.ROOT / "docs"
@@ -251,12 +251,12 @@ def test_every_decision_is_in_the_index_and_tells_its_failure_in_steps() -> None
 def test_every_family_of_types_is_on_the_fingerprints_page_with_what_it_may_be() -> None:
     from reslice import stage
 
-    names = {values.Family.TIMESTAMPTZ: "timestamp with time zone"}
+    names = {tables.Family.TIMESTAMPTZ: "timestamp with time zone"}
     table = dict(re.findall(r"^\| ([a-z ]+) \|.*?\| ((?:yes|no) \| [^|]+) \|$", page("fingerprint.md"), re.MULTILINE))
-    for family in set(values.Family) - {values.Family.OTHER}:
+    for family in set(tables.Family) - {tables.Family.OTHER}:
         grain, measure = table.pop(names.get(family, family.value)).split(" | ")
         assert (grain == "yes") == (family in stage.GRAIN_FAMILIES), family
-        assert (measure == "yes" or family is values.Family.FLOAT) == (family in stage.MEASURE_FAMILIES), family
+        assert (measure == "yes" or family is tables.Family.FLOAT) == (family in stage.MEASURE_FAMILIES), family
     assert not table
 
 

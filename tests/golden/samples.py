@@ -17,6 +17,7 @@ from reslice.errors import (
     Stopped,
 )
 from reslice.ranges import Range, Scope
+from reslice.recorded import LedgerRun, LedgerSlice
 from reslice.values import (
     Change,
     Check,
@@ -28,8 +29,6 @@ from reslice.values import (
     GroupDiff,
     Guard,
     Kind,
-    LedgerRun,
-    LedgerSlice,
     Outcome,
     Run,
     SliceDiff,

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from reslice.page import SLICES_SHOWN, page_html
-from reslice.values import Change, Check, ControlLine, Counts, GroupDiff, LedgerRun, LedgerSlice, Total
+from reslice.recorded import LedgerRun, LedgerSlice
+from reslice.values import Change, Check, ControlLine, Counts, GroupDiff, Total
 from tests.golden import samples
 from tests.golden.test_golden import agree
 from tests.html_page import Page

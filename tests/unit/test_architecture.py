@@ -72,6 +72,8 @@ LAYERS = [
         "health",
         "findings",
         "values",
+        "tables",
+        "recorded",
         "commands",
         "ranges",
         "range_text",

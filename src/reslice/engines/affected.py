@@ -9,7 +9,7 @@ from reslice.contract import Contract
 from reslice.engines.session import Session
 from reslice.errors import ResliceError
 from reslice.ranges import Moment, Range, Scope
-from reslice.values import Target
+from reslice.tables import Target
 
 FIRST_INSTANT = "0001-01-01 00:00:00"
 """Since when corrections are asked for where no run has covered a range: since ever."""

@@ -18,24 +18,20 @@ from reslice.findings import Finding
 from reslice.health import LedgerHealth, MovedSlice, Observation, Place, Rights, RowHealth
 from reslice.profile import KeyCount, Profile
 from reslice.ranges import Moment, Scope
+from reslice.recorded import LedgerRun, RestoredSlice, SliceWrite, Version
+from reslice.tables import Column, Target
 from reslice.values import (
     Approved,
-    Column,
     ControlLine,
     Diff,
     Findings,
-    LedgerRun,
     Opened,
     Published,
     Request,
-    RestoredSlice,
     Run,
     SliceDiff,
-    SliceWrite,
     Staged,
     State,
-    Target,
-    Version,
 )
 
 

@@ -7,7 +7,8 @@ from reslice.engines import sql
 from reslice.engines.dialect import Dialect
 from reslice.engines.session import Session, exact_number, label_of, sum_of
 from reslice.engines.sql import Names, quote
-from reslice.values import Column, ControlLine, Family, Problem, Staged
+from reslice.tables import Column, Family
+from reslice.values import ControlLine, Problem, Staged
 
 
 def control_lines(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from reslice.contract import SliceColumn
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 
 class Dialect(Protocol):

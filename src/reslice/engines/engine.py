@@ -27,21 +27,9 @@ from reslice.engines.sql import Names, quote
 from reslice.errors import Failure
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope
-from reslice.values import (
-    Approved,
-    Column,
-    ControlLine,
-    Diff,
-    Findings,
-    Fingerprint,
-    LedgerRun,
-    Opened,
-    Published,
-    Run,
-    SliceDiff,
-    Staged,
-    Target,
-)
+from reslice.recorded import LedgerRun
+from reslice.tables import Column, Target
+from reslice.values import Approved, ControlLine, Diff, Findings, Fingerprint, Opened, Published, Run, SliceDiff, Staged
 
 
 class SqlEngine(SqlSession):

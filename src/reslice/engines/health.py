@@ -36,7 +36,8 @@ from reslice.health import (
 )
 from reslice.ledger.texts import dump, instant, utc
 from reslice.ranges import Moment, Range, Scope, moment_from_column
-from reslice.values import Column, Fingerprint, State, Target
+from reslice.tables import Column, Target
+from reslice.values import Fingerprint, State
 
 LEFTOVERS_MAX = 20
 FUNCTIONS = ("md5", "concat_ws", "left", "replace", "count", "sum", "coalesce")

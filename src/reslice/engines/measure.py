@@ -21,20 +21,18 @@ from reslice.engines.session import Session, exact_number, label_of, moment_of, 
 from reslice.engines.sql import Names, quote
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Scope, moment_from_column
+from reslice.tables import Column, Family, Target
 from reslice.totals import added_up
 from reslice.values import (
     Change,
-    Column,
     ControlLine,
     Diff,
-    Family,
     Findings,
     Fingerprint,
     GroupDiff,
     Problem,
     SliceDiff,
     Staged,
-    Target,
     Total,
 )
 

@@ -16,7 +16,8 @@ from reslice.engines.dialect import Dialect
 from reslice.engines.sql import quote
 from reslice.engines.touch import Touch, touch_statement, touched_values
 from reslice.fingerprint import columns_of
-from reslice.values import Change, Fill
+from reslice.tables import Fill
+from reslice.values import Change
 
 if TYPE_CHECKING:
     from reslice.engines.publication import Publication

@@ -12,7 +12,8 @@ from reslice.engines.session import Session
 from reslice.errors import SAME_AGAIN, Failure, Retryable
 from reslice.moments import label, moment_from_column
 from reslice.ranges import Scope
-from reslice.values import Target, Version
+from reslice.recorded import Version
+from reslice.tables import Target
 
 
 def listed(session: Session, contract: Contract, target: Target, scope: Scope | None) -> tuple[Version, ...]:

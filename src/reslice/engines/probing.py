@@ -16,7 +16,7 @@ from reslice.engines.dialect import Dialect
 from reslice.engines.sql import OPEN_RANGES_MAX
 from reslice.health import Observation
 from reslice.ranges import Moment, Range, Scope
-from reslice.values import Column
+from reslice.tables import Column
 
 NOT_RELIED = "nothing: "
 """How it begins what reslice needs of an observation, where it needs nothing of it."""

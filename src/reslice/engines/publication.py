@@ -19,7 +19,8 @@ from reslice.engines.sql import Names, quote
 from reslice.engines.touch import Touch
 from reslice.fingerprint import columns_of
 from reslice.ranges import Moment, Range, Scope, moment_from_column
-from reslice.values import Family, Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
+from reslice.tables import Family
+from reslice.values import Fingerprint, GroupDiff, Opened, Run, SliceDiff, Staged
 
 
 def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:

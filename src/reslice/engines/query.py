@@ -11,7 +11,7 @@ from reslice.engines import sql
 from reslice.engines.dialect import Dialect
 from reslice.moments import first_of_two
 from reslice.ranges import Range
-from reslice.values import Target
+from reslice.tables import Target
 
 
 def over_range(

@@ -33,19 +33,9 @@ from reslice.engines.sql import quote
 from reslice.engines.view import make_view, with_versions
 from reslice.errors import Failure
 from reslice.ranges import Moment, Scope
-from reslice.values import (
-    LedgerRun,
-    Opened,
-    Published,
-    Request,
-    RestoredSlice,
-    Run,
-    SliceWrite,
-    Staged,
-    State,
-    Target,
-    Version,
-)
+from reslice.recorded import LedgerRun, RestoredSlice, SliceWrite, Version
+from reslice.tables import Target
+from reslice.values import Opened, Published, Request, Run, Staged, State
 
 TouchedSince = Callable[[Contract, Target, str], list[Moment]]
 

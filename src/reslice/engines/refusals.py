@@ -11,7 +11,7 @@ from reslice.contract import Contract, Method
 from reslice.engines import sql
 from reslice.engines.session import Catalog, Ledgers
 from reslice.errors import Failure, Refused
-from reslice.values import Target
+from reslice.tables import Target
 
 
 def refuse_replaced_functions(contract: Contract, found: tuple[Any, ...]) -> None:

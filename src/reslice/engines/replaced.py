@@ -11,7 +11,8 @@ from reslice.engines import sql, versions
 from reslice.engines.session import Catalog
 from reslice.engines.sql import kept_columns, quote, text_literal
 from reslice.errors import Failure, Refused
-from reslice.values import LedgerRun, Target
+from reslice.recorded import LedgerRun
+from reslice.tables import Target
 
 KEPT_NAME = re.compile("kept_[0-9a-f]{12}")
 

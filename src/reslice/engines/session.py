@@ -16,7 +16,8 @@ from reslice.engines.failures import interrupted
 from reslice.engines.sql import quote
 from reslice.errors import ResliceError
 from reslice.ranges import Moment, Scope, moment_from_column
-from reslice.values import Column, Family, Number, Staged, Target
+from reslice.tables import Column, Family, Target
+from reslice.values import Number, Staged
 
 
 class Session(Protocol):

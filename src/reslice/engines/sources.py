@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from reslice.contract import Unit
 from reslice.engines.sql import quote
-from reslice.values import Column, Family, Target
+from reslice.tables import Column, Family, Target
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _RESERVED = re.compile(

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from reslice.contract import Contract, Measure, SliceColumn
 from reslice.engines.dialect import Dialect
 from reslice.ranges import Range, Scope
-from reslice.values import Column, Family, Fill, Staged, Target
+from reslice.tables import Column, Family, Fill, Target
+from reslice.values import Staged
 
 SLICE = '"reslice:slice"'
 HASH = '"reslice:hash"'

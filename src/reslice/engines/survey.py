@@ -20,7 +20,7 @@ from reslice.engines.session import SqlSession, exact_number
 from reslice.engines.sql import quote
 from reslice.profile import ColumnProfile, KeyCount, Profile, SliceValues
 from reslice.ranges import Scope
-from reslice.values import Column, Family, Target
+from reslice.tables import Column, Family, Target
 
 SAMPLE_ROWS = 1_000_000
 """Of a table of more rows than these a sample is looked at, as large as they are or a part of it."""

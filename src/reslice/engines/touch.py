@@ -10,7 +10,7 @@ from enum import StrEnum
 from reslice.contract import Contract
 from reslice.engines.dialect import Dialect
 from reslice.engines.sql import quote, target_name
-from reslice.values import Fill, Target
+from reslice.tables import Fill, Target
 
 
 class Touch(StrEnum):

@@ -15,7 +15,8 @@ from reslice.engines import sql
 from reslice.engines.dialect import Dialect
 from reslice.engines.sql import Names, quote, text_literal
 from reslice.ranges import Scope
-from reslice.values import Staged, Target
+from reslice.tables import Target
+from reslice.values import Staged
 
 VIEW_SUFFIX = "_current"
 OURS = "reslice"

@@ -9,7 +9,7 @@ from reslice.engines import sql, versions
 from reslice.engines.session import Catalog, SqlSession
 from reslice.engines.sql import quote
 from reslice.errors import Failure, Refused
-from reslice.values import Family, Target
+from reslice.tables import Family, Target
 
 
 def with_versions(session: Catalog, contract: Contract, target: Target) -> Target:

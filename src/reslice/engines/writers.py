@@ -9,7 +9,7 @@ from reslice import ledger
 from reslice.engines.refusals import other_ledgers
 from reslice.engines.session import Ledgers
 from reslice.errors import Failure, Misused, OutcomeUnknown, Refused, Retryable
-from reslice.values import beside
+from reslice.tables import beside
 
 Found = tuple[str, str, str, str]
 """What a name means on the connection of the writer: catalog, schema, name, and what kind of thing it is."""

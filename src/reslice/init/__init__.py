@@ -24,7 +24,7 @@ from reslice.init.propose import propose
 from reslice.init.source import guess
 from reslice.init.text import source_text, target_lines
 from reslice.ranges import Scope
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 if TYPE_CHECKING:
     from reslice.init.job import Job

@@ -12,7 +12,7 @@ from sqlglot import exp
 from reslice.contract import Unit
 from reslice.init.job_marks import MARK, THIS
 from reslice.init.job_outputs import JobQuery, Output, is_day, unit_of
-from reslice.values import Family
+from reslice.tables import Family
 
 _DATE_TEXT = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\s*|\d{8}")
 _DATES_FROM_OUTSIDE = (

@@ -22,7 +22,7 @@ from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, unit_of,
 from reslice.init.job_parse import OWN
 from reslice.init.job_slice import JobSlice, choose, day_text, range_of, related
 from reslice.init.names import is_stamp_id
-from reslice.values import Fill, Target
+from reslice.tables import Fill, Target
 
 _BOUND_WORD = re.compile(rf'"?({"|".join(BOUND.values())})"?\b')
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")

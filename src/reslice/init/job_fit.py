@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from reslice.values import Family, Target
+from reslice.tables import Family, Target
 
 
 def fit(tree: exp.Query, dialect: str, target: Target | None) -> None:

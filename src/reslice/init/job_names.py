@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from reslice.init.job import Job
 from reslice.init.job_outputs import JobQuery, Output, grouped_name
-from reslice.values import Fill, Target
+from reslice.tables import Fill, Target
 
 
 def name_outputs(query: JobQuery, job: Job, target: Target | None, unsure: list[str]) -> None:

@@ -16,7 +16,7 @@ from reslice.init.job_marks import MARK
 from reslice.init.job_outputs import JobQuery, Output, unit_of
 from reslice.init.names import is_day
 from reslice.ranges import Scope
-from reslice.values import Family, Target
+from reslice.tables import Family, Target
 
 _DAY = re.compile(r"\s*(\d{4})-?(\d\d)-?(\d\d)")
 _TYPED = frozenset({Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ})

@@ -14,7 +14,7 @@ from reslice.init.draft import Hints
 from reslice.init.names import is_identifier, is_prose
 from reslice.layout import counted
 from reslice.profile import KeyCount, Profile
-from reslice.values import Column, Family, Target
+from reslice.tables import Column, Family, Target
 
 _TELLING = frozenset({Family.TEXT, Family.ENUM, Family.BOOLEAN, Family.UUID, Family.TIME})
 _INEXACT = frozenset({Family.FLOAT, Family.OTHER})

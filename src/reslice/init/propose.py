@@ -17,7 +17,7 @@ from reslice.init.names import is_amount, is_count, is_plural, is_stamp_id, is_s
 from reslice.init.slices import SliceChoice, candidates, choose
 from reslice.layout import counted
 from reslice.profile import ColumnProfile, Profile
-from reslice.values import Column, Family, Fill, Target
+from reslice.tables import Column, Family, Fill, Target
 
 _FLOAT_SCALE = 2
 _FLOAT_SCALE_MOST = 6

@@ -11,7 +11,7 @@ from reslice.contract import SliceColumn, Unit
 from reslice.init.names import is_day, is_stamp_date, unit_of
 from reslice.layout import counted
 from reslice.profile import ColumnProfile, Profile, SliceValues
-from reslice.values import Column, Family
+from reslice.tables import Column, Family
 
 _TYPED = (Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ)
 _COARSE = (Unit.QUARTER, Unit.MONTH, Unit.WEEK)

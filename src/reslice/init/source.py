@@ -19,7 +19,8 @@ from reslice.init.draft import Draft, Proposal
 from reslice.layout import counted
 from reslice.ranges import Scope
 from reslice.run import Options, plan
-from reslice.values import Counts, Family, Target
+from reslice.tables import Family, Target
+from reslice.values import Counts
 
 _TRIED = 6
 """So many tables at most are tried, those first whose columns tell most."""

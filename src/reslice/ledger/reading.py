@@ -13,19 +13,8 @@ from reslice.engines.sql import quote
 from reslice.ledger.tables import RUNS, LedgerColumn
 from reslice.ledger.texts import instant, load, span, utc
 from reslice.ranges import Range
-from reslice.values import (
-    Change,
-    Check,
-    Consent,
-    ControlLine,
-    Counts,
-    GroupDiff,
-    LedgerRun,
-    LedgerSlice,
-    Number,
-    State,
-    Total,
-)
+from reslice.recorded import LedgerRun, LedgerSlice
+from reslice.values import Change, Check, Consent, ControlLine, Counts, GroupDiff, Number, State, Total
 
 
 def state_of(session: Session, where: str, run_id: str) -> State | None:

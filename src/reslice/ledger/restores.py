@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from reslice.engines.session import Session
-from reslice.values import Fingerprint, RestoredSlice, SliceWrite, State, Target
+from reslice.recorded import RestoredSlice, SliceWrite
+from reslice.tables import Target
+from reslice.values import Fingerprint, State
 
 _OF_TABLE = "(r.table_name = $table_name OR substr(r.table_name, position('.' IN r.table_name) + 1) = $beside)"
 """Runs of one table, also from before its DuckDB file or its database was renamed: its ledger is in there with it."""

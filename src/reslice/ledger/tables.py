@@ -8,10 +8,7 @@ from dataclasses import dataclass
 
 from reslice.engines.sql import kept_columns, quote
 from reslice.ledger.texts import dump
-from reslice.values import (
-    Fill,
-    Target,
-)
+from reslice.tables import Fill, Target
 
 
 @dataclass(frozen=True, slots=True)

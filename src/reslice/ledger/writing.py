@@ -11,17 +11,8 @@ from reslice.engines.sql import quote
 from reslice.ledger.tables import RUN_GROUPS, RUN_SLICES, LedgerTable
 from reslice.ledger.texts import dump, span
 from reslice.ranges import Scope
-from reslice.values import (
-    Check,
-    Fingerprint,
-    GroupDiff,
-    Guard,
-    Request,
-    Run,
-    SliceDiff,
-    State,
-    Target,
-)
+from reslice.tables import Target
+from reslice.values import Check, Fingerprint, GroupDiff, Guard, Request, Run, SliceDiff, State
 
 SLICES_LISTED_MAX = 3660
 """Scopes of up to this many slices list also those that are empty on both sides."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from reslice.contract import SliceColumn, Unit
 from reslice.engines.sql import column_list, dotted, text_literal
 from reslice.moments import first_of_two
-from reslice.values import Column, Family, Fill, Target
+from reslice.tables import Column, Family, Fill, Target
 
 INTEGER_BITS = {
     "TINYINT": 7,

@@ -28,7 +28,8 @@ from reslice.engines.engine import SqlEngine
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.refusals import refuse_hidden_rows
 from reslice.ranges import Moment, moment_from_column
-from reslice.values import Opened, Published, Target
+from reslice.tables import Target
+from reslice.values import Opened, Published
 
 
 class DuckDB(SqlEngine, DuckDBSession):

@@ -16,7 +16,7 @@ from reslice.engines.duckdb.session import spelled
 from reslice.engines.health import FUNCTIONS, SqlHealth
 from reslice.engines.sql import quote
 from reslice.health import Observation, Place, Rights
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 OLDEST, TESTED = (1, 5, 6), ("1.5", "2.0")
 """The oldest version that reslice works on, and the series it is tested with."""

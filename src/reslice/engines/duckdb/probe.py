@@ -20,7 +20,7 @@ from reslice.engines.duckdb.errors import is_signalled, lines_of
 from reslice.engines.failures import interrupted
 from reslice.engines.probing import ENDS, NOT_RELIED, SLICES, Probe, closed_range, many_ranges
 from reslice.health import Observation
-from reslice.values import Column
+from reslice.tables import Column
 
 _TABLE = "CREATE TABLE daily (day DATE, channel VARCHAR, n INTEGER{key})"
 _KEY = ", PRIMARY KEY (day, channel)"

@@ -17,7 +17,8 @@ from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines.records import Records, TouchedSince
 from reslice.engines.session import SqlSession
-from reslice.values import Opened, Target
+from reslice.tables import Target
+from reslice.values import Opened
 
 _ALIVE: set[str] = set()
 """Engines of this process that are open."""

@@ -18,7 +18,7 @@ from reslice.engines.failures import interrupted, misused
 from reslice.engines.session import Session, SqlSession
 from reslice.engines.sql import text_literal
 from reslice.errors import Failure, ResliceError
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 SETTINGS = ("enable_progress_bar = true", "enable_progress_bar_print = false", "python_enable_replacements = false")
 """Progress is asked for, not printed; a table that is not there is not looked for among Python's variables."""

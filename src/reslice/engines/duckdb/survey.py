@@ -11,7 +11,7 @@ from reslice.engines.duckdb.session import DuckDBSession
 from reslice.engines.duckdb.target import described, resolve
 from reslice.engines.sql import quote
 from reslice.engines.survey import Look, SqlSurvey
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 
 class DuckDBSurvey(SqlSurvey):

@@ -15,7 +15,7 @@ from reslice.engines.names import name_parts, near_table
 from reslice.engines.sql import quote
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
-from reslice.values import Column, Fill, Target
+from reslice.tables import Column, Fill, Target
 
 if TYPE_CHECKING:
     from reslice.engines.session import Catalog, Session

@@ -22,7 +22,7 @@ from reslice.engines.session import SqlSession
 from reslice.engines.sql import quote
 from reslice.engines.view import can_have_versions, is_up_to_date, with_versions
 from reslice.ranges import Scope
-from reslice.values import Target
+from reslice.tables import Target
 
 _READS = """
 SELECT DISTINCT n.nspname, c.relname

@@ -22,7 +22,7 @@ from reslice.engines.dialect import Dialect
 from reslice.engines.postgres import locks
 from reslice.engines.postgres.types import PRECISION
 from reslice.engines.sql import quote, text_literal
-from reslice.values import Column, Family
+from reslice.tables import Column, Family
 
 if TYPE_CHECKING:
     from reslice.engines.postgres.session import PostgresSession

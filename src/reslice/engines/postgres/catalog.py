@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from reslice.engines.postgres.types import family_of
 from reslice.engines.session import Session
-from reslice.values import Column, Fill
+from reslice.tables import Column, Fill
 
 TYPES = (
     " CROSS JOIN LATERAL (WITH RECURSIVE made_of AS (SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod,"

@@ -15,7 +15,7 @@ from reslice.engines import sql, versions
 from reslice.engines.postgres.session import milliseconds
 from reslice.engines.view import make_view
 from reslice.errors import SAME_AGAIN, Failure, Retryable
-from reslice.values import Target
+from reslice.tables import Target
 
 if TYPE_CHECKING:
     from reslice.engines.session import SqlSession

@@ -12,7 +12,7 @@ from reslice.contract import SliceColumn, Unit
 from reslice.engines.postgres.types import INTEGER_BITS, PADDED, holds_every, precision
 from reslice.engines.sql import column_list, kept_columns, quote, target_name, text_literal
 from reslice.moments import first_of_two
-from reslice.values import Column, Family, Fill, Target
+from reslice.tables import Column, Family, Fill, Target
 
 ARGUMENTS_MAX = 99
 """How many texts one call of a function joins: it takes a hundred arguments."""

@@ -33,7 +33,8 @@ from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import base_moved, equal_moved
 from reslice.engines.sql import text_literal
 from reslice.ranges import Moment, moment_from_column
-from reslice.values import Diff, Opened, Published, Run, SliceDiff, Staged, Target
+from reslice.tables import Target
+from reslice.values import Diff, Opened, Published, Run, SliceDiff, Staged
 
 PARTITIONS = (
     "swapping partitions takes a lock that waits for every reader and makes every reader wait; use replace_slice, which"

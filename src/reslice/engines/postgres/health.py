@@ -17,7 +17,7 @@ from reslice.engines.refusals import next_rights
 from reslice.errors import Refused
 from reslice.findings import Finding
 from reslice.health import LedgerHealth, Observation, Place, Rights
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 if TYPE_CHECKING:
     from reslice.engines.postgres.session import PostgresSession

@@ -16,7 +16,7 @@ from reslice.engines import sql
 from reslice.engines.postgres import locks
 from reslice.engines.postgres.bench import Bench, asked, failed
 from reslice.engines.sql import text_literal
-from reslice.values import Column, Family
+from reslice.tables import Column, Family
 
 _SLICE = "day >= DATE '2024-03-01' AND day < DATE '2024-03-02'"
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"

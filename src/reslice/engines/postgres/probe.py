@@ -17,7 +17,7 @@ from reslice.engines.postgres.bench import Bench
 from reslice.engines.postgres.errors import lines_of
 from reslice.engines.probing import ENDS, NOT_RELIED, SLICES, Probe, closed_range, many_ranges
 from reslice.health import Observation
-from reslice.values import Column
+from reslice.tables import Column
 
 if TYPE_CHECKING:
     from reslice.engines.postgres.session import PostgresSession

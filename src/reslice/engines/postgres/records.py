@@ -26,7 +26,8 @@ from reslice.engines.records import Records, TouchedSince
 from reslice.engines.sql import text_literal
 from reslice.engines.view import is_up_to_date
 from reslice.errors import SAME_AGAIN, Failure, Retryable
-from reslice.values import Opened, Run, Staged, State, Target
+from reslice.tables import Target
+from reslice.values import Opened, Run, Staged, State
 
 if TYPE_CHECKING:
     from reslice.engines.postgres.session import PostgresSession

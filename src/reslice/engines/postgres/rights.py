@@ -15,7 +15,7 @@ from reslice.engines.refusals import next_rights
 from reslice.engines.session import Session
 from reslice.engines.sql import column_list, quote
 from reslice.errors import Failure, Refused
-from reslice.values import Target
+from reslice.tables import Target
 
 WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 TARGET = WORDS

@@ -37,7 +37,7 @@ from reslice.engines.session import SqlSession
 from reslice.engines.sql import column_list, quote
 from reslice.errors import Failure, ResliceError
 from reslice.parameters import READING_VERBS, main_verb
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 SETTINGS = {
     "DateStyle": "ISO, YMD",

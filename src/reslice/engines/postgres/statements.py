@@ -11,7 +11,7 @@ from reslice.engines.postgres import locks
 from reslice.engines.postgres.session import BEGIN
 from reslice.engines.publication import TOLD, Publication
 from reslice.engines.touch import Touch
-from reslice.values import Target
+from reslice.tables import Target
 
 TURN = f"SELECT pg_advisory_xact_lock({locks.key(locks.TABLE, '$table_name')})"
 """Waits for the turn of the table `table_name`, which ends with the transaction."""

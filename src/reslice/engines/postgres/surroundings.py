@@ -14,7 +14,7 @@ from reslice.engines.names import name_parts
 from reslice.engines.session import Session
 from reslice.engines.sql import quote
 from reslice.findings import Finding, Health, some
-from reslice.values import Family, Target
+from reslice.tables import Family, Target
 
 NAME_BYTES = 63
 """Longer names are cut, in silence."""

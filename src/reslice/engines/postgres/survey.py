@@ -15,7 +15,7 @@ from reslice.engines.postgres.target import KINDS, closed, described, resolve
 from reslice.engines.postgres.types import family_of
 from reslice.engines.sql import quote
 from reslice.engines.survey import Look, SqlSurvey
-from reslice.values import Column, Target
+from reslice.tables import Column, Target
 
 if TYPE_CHECKING:
     from reslice.engines.postgres.session import PostgresSession

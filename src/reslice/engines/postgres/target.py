@@ -13,7 +13,7 @@ from reslice.engines.refusals import next_rights
 from reslice.engines.session import Catalog, Session
 from reslice.engines.view import with_versions
 from reslice.errors import Failure, Refused
-from reslice.values import Column, Fill, Hindrance, Target
+from reslice.tables import Column, Fill, Hindrance, Target
 
 Found = tuple[int, str, str, str, str]
 """What a name means: oid, database, schema, name, and what kind of thing it is."""

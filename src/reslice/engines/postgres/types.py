@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reslice.values import Column, Family
+from reslice.tables import Column, Family
 
 INTEGER_BITS = {"smallint": 15, "integer": 31, "bigint": 63}
 """Bits of magnitude, so that 2**bits - 1 is the largest value of each integer type."""
