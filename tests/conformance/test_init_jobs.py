@@ -12,8 +12,8 @@ from reslice import contract_file
 from reslice.contract import Connection, ProjectFile
 from reslice.init import Asked, Initiated, from_job
 from reslice.init.job import read_job
-from reslice.init.job_parse import OWN
 from reslice.project import Project
+from reslice.reading.parse import OWN
 from reslice.values import Outcome
 from tests.conformance.databases import Database
 from tests.conformance.init_jobs import CASES, PAID, JobCase

@@ -11,7 +11,7 @@ from tests.conformance.init_jobs import CASES
 from reslice.errors import ResliceError
 from reslice.init.job import read_job
 from reslice.init.job_draft import drafted
-from reslice.init.job_parse import dialects
+from reslice.reading.parse import dialects
 
 PIECES = (
     *("(", ")", ",", ";", "'", '"', "`", "{{", "}}", "SELECT", "*", "FROM", "ROLLUP(", "NULL", "::", "$1", "?", ":x"),

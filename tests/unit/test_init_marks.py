@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reslice.init.job_marks import MARK, marked, word_for
+from reslice.reading.marks import MARK, marked, word_for
 
 PLACEHOLDERS = {
     "a = :start": [":start"],

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlglot import exp
 
 from reslice.errors import Failure, Misused
-from reslice.init.job_marks import MARK, THIS
-from reslice.init.job_parse import Script, read
+from reslice.reading.marks import MARK, THIS
+from reslice.reading.parse import Script, read
 
 FILE_BYTES_LIMIT = 1 << 20
 _UNCHANGED = "no file was written"

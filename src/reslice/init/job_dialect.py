@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from reslice.init.job_marks import MARK
-from reslice.init.job_parse import quiet
+from reslice.reading.marks import MARK
+from reslice.reading.parse import quiet
 
 _RANDOM = frozenset({"rand", "random", "uuid", "gen_random_uuid", "newid", "uuid_string", "generate_uuid", "randn"})
 _CLOCK = frozenset(

@@ -13,15 +13,15 @@ from reslice.engines.base import Engine
 from reslice.errors import Failure, Misused
 from reslice.init.draft import DraftMeasure, Hints, Proposal
 from reslice.init.job import Job, is_clock
-from reslice.init.job_bounds import BOUND, Bounding, FamilyOf, Rewriter, boundings, is_value
 from reslice.init.job_dialect import damages, render, unrepeatable
 from reslice.init.job_fit import fit
-from reslice.init.job_marks import MARK, THIS, word_for
 from reslice.init.job_names import name_outputs, named
-from reslice.init.job_outputs import JobGrain, JobQuery, Output, grain, unit_of, zone_of
-from reslice.init.job_parse import OWN
 from reslice.init.job_slice import JobSlice, choose, day_text, range_of, related
 from reslice.init.names import is_stamp_id
+from reslice.reading.bounds import BOUND, Bounding, FamilyOf, Rewriter, boundings, is_value
+from reslice.reading.marks import MARK, THIS, word_for
+from reslice.reading.outputs import JobGrain, JobQuery, Output, grain, unit_of, zone_of
+from reslice.reading.parse import OWN
 from reslice.tables import Fill, Target
 
 _BOUND_WORD = re.compile(rf'"?({"|".join(BOUND.values())})"?\b')

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reslice.init.job import Job
-from reslice.init.job_outputs import JobQuery, Output, grouped_name
+from reslice.reading.outputs import JobQuery, Output, grouped_name
 from reslice.tables import Fill, Target
 
 

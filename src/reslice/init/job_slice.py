@@ -11,11 +11,11 @@ from sqlglot import exp
 from reslice import ranges
 from reslice.contract import SliceColumn
 from reslice.errors import ResliceError
-from reslice.init.job_bounds import Bounding, is_value, read
-from reslice.init.job_marks import MARK
-from reslice.init.job_outputs import JobQuery, Output, unit_of
 from reslice.init.names import is_day
 from reslice.ranges import Scope
+from reslice.reading.bounds import Bounding, is_value, read
+from reslice.reading.marks import MARK
+from reslice.reading.outputs import JobQuery, Output, unit_of
 from reslice.tables import Family, Target
 
 _DAY = re.compile(r"\s*(\d{4})-?(\d\d)-?(\d\d)")

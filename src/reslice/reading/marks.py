@@ -7,6 +7,7 @@ become the tables they mean, `config` is read, conditions keep their first branc
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -48,6 +49,16 @@ class Marked:
     config: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
     has_jinja: bool = False
+    origins: list[tuple[int, int]] = field(default_factory=list)
+    """Where pieces of the text begin, and where in the file they stand, both counted in characters, in order."""
+
+    def origin(self, offset: int) -> int:
+        """Return where in the file a place of the text stands."""
+        place = bisect_right(self.origins, offset, key=lambda pair: pair[0]) - 1
+        if place < 0:
+            return offset
+        here, there = self.origins[place]
+        return there + offset - here
 
     def shown(self, text: str) -> str:
         """Return text with the placeholders as they were written."""
@@ -58,10 +69,13 @@ THIS = "reslice_this_table"
 """The name that stands for dbt's own table."""
 
 
-def marked(text: str, dialect: str) -> Marked:
-    """Return the text with its placeholders marked, by the lexical rules of a dialect."""
+def marked(text: str, dialect: str, *, is_incremental: bool = True) -> Marked:
+    """Return the text with its placeholders marked, by the lexical rules of a dialect.
+
+    Of a dbt model it is the text of an incremental run, or of the first one.
+    """
     found = Marked()
-    reader = _Reader(text, found, dialect)
+    reader = _Reader(text, found, dialect, is_incremental)
     found.text = reader.read()
     return found
 
@@ -69,8 +83,10 @@ def marked(text: str, dialect: str) -> Marked:
 class _Reader:
     """Goes through a text once, telling SQL, strings, comments and templates apart."""
 
-    def __init__(self, text: str, found: Marked, dialect: str) -> None:
+    def __init__(self, text: str, found: Marked, dialect: str, is_incremental: bool) -> None:
         self.text = text
+        self.is_incremental = is_incremental
+        self.position = self.written = 0
         self.found = found
         self.has_backslash = dialect in _BACKSLASH_DIALECTS
         self.has_hash_comments = dialect in ("mysql", "bigquery")
@@ -78,17 +94,29 @@ class _Reader:
         self.quote = ""
         self.skipping: list[bool] = []
         """For each open condition, innermost last: whether this branch is left out."""
+        self.taken: list[bool] = []
+        """For each of them: whether one of its branches was taken."""
         self.by_text: dict[str, str] = {}
 
     def read(self) -> str:
         position = 0
         while position < len(self.text):
+            self.position = position
             position = self.step(position)
         return "".join(self.parts)
 
     def keep(self, text: str) -> None:
         if not any(self.skipping):
+            self.place()
             self.parts.append(text)
+            self.written += len(text)
+
+    def place(self) -> None:
+        """Note where the text that is written next comes from, unless it goes on where the last one ended."""
+        origins = self.found.origins
+        here, there = origins[-1] if origins else (0, 0)
+        if self.position - self.written != there - here or not origins:
+            origins.append((self.written, self.position))
 
     def step(self, at: int) -> int:
         """Read one piece and return where the next one begins."""
@@ -143,13 +171,17 @@ class _Reader:
     def tag(self, text: str) -> None:
         word = text.split(maxsplit=1)[0] if text else ""
         if word == "if":
-            self.skipping.append(False)
+            is_first = "is_incremental" in text and not re.search(r"\bnot\s+is_incremental", text)
+            self.skipping.append("is_incremental" in text and is_first is not self.is_incremental)
+            self.taken.append(not self.skipping[-1])
             if "is_incremental" not in text:
                 self.found.unsure.append(f"the branch of {{% {text} %}} was taken, whatever the condition says")
         elif word in ("else", "elif") and self.skipping:
-            self.skipping[-1] = True
+            self.skipping[-1] = not self.skipping[-1] if word == "else" and not self.taken[-1] else True
+            self.taken[-1] = self.taken[-1] or not self.skipping[-1]
         elif word == "endif" and self.skipping:
             self.skipping.pop()
+            self.taken.pop()
         elif word == "for":
             self.found.unsure.append(f"the loop {{% {text} %}} was read once; write out what it makes")
 

@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from reslice.errors import Failure, Misused
-from reslice.init.job_marks import Marked, marked
+from reslice.reading.marks import Marked, marked
 
 _UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
 """What the parser of another project may end with on a text that is no SQL."""
@@ -29,6 +29,8 @@ _FIRST_WORDS = re.compile(
     r"(?i)(?:insert\s+(?:into|overwrite)|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
     r"|begin\b|commit\b|drop\s|go\s*$|exec\s|use\s|select\s|with\s)"
 )
+_BRACKETS = re.compile(r"(?im)^[ \t]*(?:go|begin|end)[ \t]*$")
+"""Lines of T-SQL around statements, which are no statements themselves."""
 
 
 @dataclass(slots=True)
@@ -39,7 +41,11 @@ class Script:
     dialect: str
     marked: Marked
     statements: list[exp.Expr] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    """Of each statement, where the text begins that its nodes count their places from, in the marked text."""
     unread: list[str] = field(default_factory=list)
+    unread_at: list[int] = field(default_factory=list)
+    """Of each text that could not be read, where it begins in the marked text."""
     unsure: list[str] = field(default_factory=list)
 
 
@@ -92,31 +98,37 @@ def read(name: str, text: str, dialect: str | None, engine: str = "duckdb") -> S
 def _read(name: str, text: str, dialect: str) -> Script:
     script = Script(name, dialect, marked(text, dialect))
     with quiet():
-        for piece in _pieces(script):
+        for start, piece in _pieces(script):
             try:
                 found = sqlglot.parse(piece, dialect=dialect)
             except _UNREADABLE as error:
                 script.unread.append(_unread(error, script))
+                script.unread_at.append(start)
                 continue
             script.statements += [each for each in found if each is not None]
+            script.offsets += [start for each in found if each is not None]
     return script
 
 
-def _pieces(script: Script) -> Iterator[str]:
-    """Yield the statements of a text: cut at semicolons, and where one is left out, before the next first word."""
+def _pieces(script: Script) -> Iterator[tuple[int, str]]:
+    """Yield the statements of a text and where each begins.
+
+    It is cut at semicolons, and where one is left out, before the next first word.
+    """
     text = script.marked.text
     try:
         tokens = sqlglot.tokenize(text, dialect=script.dialect)
     except _UNREADABLE as error:
         script.unread.append(_unread(error, script))
+        script.unread_at.append(0)
         return
     script.unsure += _commas(tokens)
     start = 0
     for token in tokens:
         if token.token_type.name == "SEMICOLON":
-            yield from _without_semicolons(text[start : token.start], script.dialect)
+            yield from _without_semicolons(start, text[start : token.start], script.dialect)
             start = token.end + 1
-    yield from _without_semicolons(text[start:], script.dialect)
+    yield from _without_semicolons(start, text[start:], script.dialect)
 
 
 def _commas(tokens: Sequence[Any]) -> list[str]:
@@ -127,7 +139,7 @@ def _commas(tokens: Sequence[Any]) -> list[str]:
     return [f"line {line}: two commas in a row were read as one" for line in dict.fromkeys(doubled)]
 
 
-def _without_semicolons(piece: str, dialect: str) -> Iterator[str]:
+def _without_semicolons(start: int, piece: str, dialect: str) -> Iterator[tuple[int, str]]:
     """Yield a piece as it is when it can be read; else what stands between its lines that begin a statement."""
     if not piece.strip():
         return
@@ -136,10 +148,10 @@ def _without_semicolons(piece: str, dialect: str) -> Iterator[str]:
     except _UNREADABLE:
         found = []
     is_whole = bool(found) and not any(isinstance(each, exp.Command) for each in found)
-    yield from [piece] if is_whole else _cut(piece)
+    yield from [(start, piece)] if is_whole else _cut(start, piece)
 
 
-def _cut(piece: str) -> Iterator[str]:
+def _cut(start: int, piece: str) -> Iterator[tuple[int, str]]:
     depth, lines = 0, [""]
     for line in piece.splitlines(keepends=True):
         is_first = depth == 0 and _FIRST_WORDS.match(line.strip()) is not None
@@ -148,9 +160,10 @@ def _cut(piece: str) -> Iterator[str]:
         lines[-1] += line
         depth += line.count("(") - line.count(")")
     for each in lines:
-        text = re.sub(r"(?im)^\s*(?:go|begin|end|commit|begin tran\w*|commit tran\w*)\s*$", "", each)
+        text = _BRACKETS.sub(lambda found: re.sub(r"\S", " ", found[0]), each)
         if text.strip():
-            yield text
+            yield start, text
+        start += len(each)
 
 
 def _goes_on(before: str, line: str) -> bool:

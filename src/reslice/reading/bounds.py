@@ -10,8 +10,8 @@ from itertools import groupby
 from sqlglot import exp
 
 from reslice.contract import Unit
-from reslice.init.job_marks import MARK, THIS
-from reslice.init.job_outputs import JobQuery, Output, is_day, unit_of
+from reslice.reading.marks import MARK, THIS
+from reslice.reading.outputs import JobQuery, Output, is_day, unit_of
 from reslice.tables import Family
 
 _DATE_TEXT = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\s*|\d{8}")
