@@ -36,6 +36,8 @@ UNTOUCHED = "nothing was read or written"
 LOOK_WAIT = timedelta(seconds=5)
 """How long `history` and `show` wait for a process that has the file open, or a server that starts."""
 
+GOING_ON = "going on"
+"""The step that is told when a wait is over that was told of."""
 
 _RUNS_NAMED = 5
 
@@ -191,6 +193,7 @@ class Project:
                 connection, read_only=read_only, wait=wait, on_wait=lambda found: self._on_wait(on_step, found)
             )
         self._engine = engine
+        engine.on_wait = lambda found: on_step(f"waiting: {found}" if found else GOING_ON)
         if self._is_interrupted:
             engine.interrupt()
         try:

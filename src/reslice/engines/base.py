@@ -6,7 +6,7 @@ engine: they arrive as `reslice.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -236,6 +236,8 @@ class Engine(Protocol):
     address: str
     """The host and port of the server; empty where the database is a file, or in memory."""
     methods: Mapping[Method, Capability]
+    on_wait: Callable[[str], None]
+    """Hears, on whatever thread, whom a statement waits for, and nothing when it goes on."""
 
     @property
     def ledger(self) -> Ledger:

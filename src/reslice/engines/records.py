@@ -103,7 +103,7 @@ class Records(ABC):
         with self._session.translated(request.contract, "the ledger"), self._alone(request.contract):
             present = self._columns_in(target.catalog, schema)
             refuse_foreign_tables(request.contract, ledger.foreign_tables(present))
-            self._hold_guard(target)
+            self._hold_guard(request.contract, target)
             refuse_second_ledger(self._session, request.contract, target)
             refuse_lacking_rights(request.contract, self._lacking(request.contract, target), self._session.role)
             new_schema = self._new_schema(target.catalog, schema)
@@ -178,7 +178,7 @@ class Records(ABC):
         """Refuse where there is a ledger, and this user may not read it: it is not taken for none."""
         refuse_unreadable_ledger(self._session.shown, schema, self._unreadable(schema, tables), self._session.role)
 
-    def _hold_guard(self, target: Target) -> None:
+    def _hold_guard(self, contract: Contract, target: Target) -> None:
         """Let no other ledger begin to guard the table until the transaction ends, which may begin to.
 
         Where one transaction at a time works on any ledger, nothing is to be done.

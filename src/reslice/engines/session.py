@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from typing import Any, ClassVar, Protocol
@@ -46,6 +46,10 @@ class Catalog(Ledgers, Protocol):
         """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
 
 
+def unheard(_found: str) -> None:
+    """Tell nobody."""
+
+
 class SqlSession(ABC):
     """One connection of ours: it is a Catalog, has transactions, and tells errors of its driver as ours."""
 
@@ -62,6 +66,8 @@ class SqlSession(ABC):
         self._is_ending = False
         self.role = ""
         """Who is connected, where the database has roles."""
+        self.on_wait: Callable[[str], None] = unheard
+        """Hears, on whatever thread, whom a statement waits for, and nothing when it goes on."""
 
     def interrupt(self) -> None:
         """Stop the running statement and refuse every later one, but for those that end a run. Any thread may ask."""

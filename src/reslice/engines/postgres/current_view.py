@@ -13,6 +13,8 @@ from psycopg import errors as driver
 from reslice.contract import Contract
 from reslice.engines import sql, versions
 from reslice.engines.postgres.session import milliseconds
+from reslice.engines.postgres.waiting import Lock, still_held
+from reslice.engines.sql import text_literal
 from reslice.engines.view import make_view
 from reslice.errors import SAME_AGAIN, Failure, Retryable
 from reslice.tables import Target
@@ -45,22 +47,12 @@ def make_soon(session: SqlSession, contract: Contract, target: Target) -> None:
 def held(session: SqlSession, contract: Contract, target: Target) -> Retryable:
     """Return the error of a view that is still held when its last try is over and has been rolled back."""
     view = f"{target.schema}.{versions.view_name(target)}"
-    found = f"{view} has to be made anew, and another transaction holds it{_holders(session, target)}"
+    live = sql.dotted(target.schema, target.table)
+    condition = (
+        f"(l.relation = to_regclass({text_literal(sql.dotted(target.schema, versions.view_name(target)))})"
+        f" OR l.relation = to_regclass({text_literal(live)}) AND l.mode = 'AccessExclusiveLock')"
+    )
+    lock = Lock(condition, "holds it", contract.ledger.schema)
+    found = f"{view} has to be made anew, and {still_held(session.execute, lock)}"
     failure = Failure("database_busy", "the view of the current versions", (found,), SAME_AGAIN)
     return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
-
-
-def _holders(session: SqlSession, target: Target) -> str:
-    """Name the sessions that hold the view, or its table against everybody, as far as this role may know."""
-    names = (sql.dotted(target.schema, versions.view_name(target)), sql.dotted(target.schema, target.table))
-    rows = session.execute(
-        "SELECT DISTINCT a.pid, coalesce(a.usename, '?'), coalesce(nullif(a.application_name, ''), 'no name'),"
-        " coalesce(CAST(date_trunc('second', timezone('UTC', a.xact_start)) AS text), '?')"
-        " FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid"
-        " WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database ="
-        " (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())"
-        " AND (l.relation = to_regclass($view)"
-        " OR l.relation = to_regclass($live) AND l.mode = 'AccessExclusiveLock') ORDER BY 1 LIMIT 3",
-        {"view": names[0], "live": names[1]},
-    )
-    return "".join(f"; process {pid}, role {role}, {name}, since {since} UTC" for pid, role, name, since in rows)

@@ -29,6 +29,7 @@ from reslice.engines.postgres.session import PostgresSession, milliseconds
 from reslice.engines.postgres.statements import shown
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
+from reslice.engines.postgres.waiting import stagings_of, waited
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import base_moved, equal_moved
 from reslice.engines.sql import text_literal
@@ -96,7 +97,8 @@ class Postgres(SqlEngine, PostgresSession):
         if opened is not None:  # numbers and snapshots are in one order
             self._end_when_idle(milliseconds(contract.timeouts.idle))  # whoever holds the lock and is gone lets go
             self._wait_for(contract.timeouts.wait)
-            self.execute(f"SELECT pg_advisory_lock({key})")
+            with waited(self, contract, stagings_of(contract, target)):
+                self.execute(f"SELECT pg_advisory_lock({key})")
             self._wait_for(contract.timeouts.lock)
         try:
             self.ledger.take_order(contract, target, token, opened)

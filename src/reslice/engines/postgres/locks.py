@@ -15,3 +15,9 @@ session that lets go of old rows, and which ledger a table has, which is decided
 def key(what: str, name: str) -> str:
     """Return the SQL of the key of a lock; `name` is the SQL of a text."""
     return f"pg_catalog.hashtextextended('reslice {what} ' || {name}, CAST(0 AS bigint))"
+
+
+def is_lock(key: str) -> str:
+    """Return the condition that a row of `pg_locks AS l` is the lock of a key, in whatever database of the server."""
+    number = "(CAST(l.classid AS bigint) << 32) | CAST(l.objid AS bigint)"
+    return f"l.locktype = 'advisory' AND l.objsubid = 1 AND {number} = {key}"

@@ -23,6 +23,7 @@ from reslice.engines.postgres.catalog import columns_of, shape_of
 from reslice.engines.postgres.errors import BEYOND_LIMITS, CONFLICTS, beyond_limits, lines_of
 from reslice.engines.postgres.records import take_turn
 from reslice.engines.postgres.session import BEGIN, milliseconds
+from reslice.engines.postgres.waiting import table_of, waited
 from reslice.engines.publication import Entry, Publication
 from reslice.engines.publishing import (
     base_moved,
@@ -35,7 +36,7 @@ from reslice.engines.publishing import (
     with_points,
     write_ledger,
 )
-from reslice.errors import SAME_AGAIN, Failure, Interrupted, Refused, ResliceError, Retryable
+from reslice.errors import Failure, Interrupted, Refused, ResliceError, Retryable
 from reslice.values import Published
 
 if TYPE_CHECKING:
@@ -133,11 +134,7 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
     """Begin, wait for the turn of the table, and do all that needs no lock of it: writers still write meanwhile."""
     contract, target = publication.staged.contract, publication.staged.target
     engine.execute(BEGIN)
-    try:
-        take_turn(engine, contract, target)
-    except driver.LockNotAvailable as error:
-        found = "another publish of this table, or a writer that holds its writer_lock, is under way"
-        raise _not_our_turn(publication, "database_busy", "wait", found) from error
+    take_turn(engine, contract, target, _about(publication))
     order = generation_of(publication, engine.execute(publication.fence(), _table(publication)))
     refuse_later_run(engine, publication, entry.staged_order)
     publication = with_points(engine, publication)
@@ -160,27 +157,13 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
 
 def _lock(engine: Postgres, publication: Publication) -> None:
     """Keep every other writer out of the table until the transaction ends, and readers in."""
-    target = publication.staged.target
-    try:
+    contract, target = publication.staged.contract, publication.staged.target
+    with waited(engine, contract, table_of(contract, target), _about(publication)):
         engine.execute(statements.lock(target))
-    except driver.LockNotAvailable as error:
-        engine.roll_back()
-        found = f"another transaction holds a lock on {target.beside} and has not ended{_named(engine, publication)}"
-        raise _not_our_turn(publication, "conflict", "lock", found) from error
 
 
-def _named(engine: Postgres, publication: Publication) -> str:
-    """Name the sessions that hold the table against a publish, as far as this role may know; nothing is written."""
-    rows = engine.execute(
-        "SELECT DISTINCT a.pid, coalesce(a.usename, '?'), coalesce(nullif(a.application_name, ''), 'no name'),"
-        " coalesce(CAST(date_trunc('second', timezone('UTC', a.xact_start)) AS text), '?')"
-        " FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid"
-        " WHERE l.relation = CAST($name AS regclass) AND l.granted AND l.pid <> pg_backend_pid()"
-        " AND l.mode IN ('RowExclusiveLock', 'ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock',"
-        " 'ExclusiveLock', 'AccessExclusiveLock') ORDER BY 1 LIMIT 3",
-        {"name": sql.target_name(publication.staged.target)},
-    )
-    return "".join(f"; process {pid}, role {role}, {name}, since {since} UTC" for pid, role, name, since in rows)
+def _about(publication: Publication) -> str:
+    return f"{publication.staged.contract.name} for {publication.staged.scope.text}"
 
 
 def _record_hold(engine: Postgres, publication: Publication, entry: Entry, held: int) -> None:
@@ -317,7 +300,7 @@ def _found_out(engine: Postgres, publication: Publication, entry: Entry, number:
                 take_turn(engine, contract, target)
                 return _is_recorded(engine, publication, entry)
         except (psycopg.OperationalError, ResliceError) as error:
-            is_busy = isinstance(error, driver.LockNotAvailable)
+            is_busy = isinstance(error, Retryable) and error.kind == "database_busy"
             if is_busy or isinstance(error, Interrupted) or time.monotonic() >= deadline:
                 raise
             time.sleep(0.2)
@@ -353,12 +336,3 @@ def _sorted(error: psycopg.Error, publication: Publication) -> Exception:
         )
     is_gone = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return not_published(publication, "database_unavailable" if is_gone else "publish_failed", text)
-
-
-def _not_our_turn(publication: Publication, kind: str, limit: str, found: str) -> Retryable:
-    contract = publication.staged.contract
-    seconds = getattr(contract.timeouts, limit).total_seconds()
-    asked = contract.quote(f"timeouts.{limit}", f"timeouts.{limit}: {seconds:g}s")
-    failure = Failure(kind, asked, (found,), SAME_AGAIN)
-    about = f"{contract.name} for {publication.staged.scope.text}"
-    return Retryable(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")

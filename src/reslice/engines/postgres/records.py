@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from psycopg import errors as driver
-
 from reslice import ledger
 from reslice.contract import Contract
 from reslice.engines.base import LedgerScript
@@ -22,6 +20,7 @@ from reslice.engines.postgres import ahead, locks, rights
 from reslice.engines.postgres.current_view import ATTEMPTS, BETWEEN_SECONDS, Held, held, make_soon
 from reslice.engines.postgres.session import milliseconds
 from reslice.engines.postgres.statements import TURN
+from reslice.engines.postgres.waiting import guard_of, ledger_of, turn_of, waited
 from reslice.engines.records import Records, TouchedSince
 from reslice.engines.sql import text_literal
 from reslice.engines.view import is_up_to_date
@@ -64,10 +63,8 @@ class PostgresLedger(Records):
         schema, limit = contract.ledger.schema, {"wait": milliseconds(contract.timeouts.wait)}
         with self._session.transaction():
             self._session.execute("SELECT set_config('lock_timeout', $wait, true)", limit)
-            try:
+            with waited(self._postgres, contract, ledger_of(contract)):
                 self._session.execute(f"SELECT pg_advisory_xact_lock({locks.key(locks.LEDGER, text_literal(schema))})")
-            except driver.LockNotAvailable as error:
-                raise _ledger_busy(contract) from error
             yield
 
     @contextmanager
@@ -84,7 +81,8 @@ class PostgresLedger(Records):
             self._postgres.reopen()
         with self._turn(contract, target):
             key = locks.key(locks.LEDGER, text_literal(contract.ledger.schema))
-            self._session.execute(f"SELECT pg_advisory_xact_lock({key})")
+            with waited(self._postgres, contract, ledger_of(contract)):
+                self._session.execute(f"SELECT pg_advisory_xact_lock({key})")
             yield
 
     def script(self, contract: Contract, target: Target | None, role: str | None) -> LedgerScript:
@@ -103,9 +101,10 @@ class PostgresLedger(Records):
     def _unreadable(self, schema: str, tables: Collection[str]) -> Sequence[str]:
         return rights.unreadable(self._postgres, schema, tables)
 
-    def _hold_guard(self, target: Target) -> None:
+    def _hold_guard(self, contract: Contract, target: Target) -> None:
         key = locks.key(locks.GUARD, text_literal(target.resolved))
-        self._session.execute(f"SELECT pg_advisory_xact_lock({key})")
+        with waited(self._postgres, contract, guard_of(contract, target)):
+            self._session.execute(f"SELECT pg_advisory_xact_lock({key})")
 
     def _create_kept(self, kept: str, target: Target) -> str:
         return ledger.create_kept_of_types(kept, target)
@@ -152,12 +151,10 @@ class PostgresLedger(Records):
     def _alive(self, tokens: Collection[str]) -> set[str]:
         """Return the tokens whose locks are held: one that can be got is nobody's."""
         rows = self._session.execute(
-            "SELECT token FROM (SELECT token,"
-            f" CAST({locks.key(locks.RUN, 'token')} AS bigint) AS number FROM unnest(CAST($tokens AS text[])) AS token)"
-            " AS runs WHERE EXISTS (SELECT 1 FROM pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.granted"
-            " AND l.objsubid = 1 AND l.database = (SELECT oid FROM pg_catalog.pg_database"
-            " WHERE datname = current_database())"
-            " AND (CAST(l.classid AS bigint) << 32) | CAST(l.objid AS bigint) = number)",
+            f"SELECT token FROM (SELECT token, {locks.key(locks.RUN, 'token')} AS number"
+            " FROM unnest(CAST($tokens AS text[])) AS token) AS runs"
+            f" WHERE EXISTS (SELECT 1 FROM pg_catalog.pg_locks AS l WHERE l.granted AND {locks.is_lock('number')}"
+            " AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))",
             {"tokens": sorted(tokens)},
         )
         return {row[0] for row in rows}
@@ -192,18 +189,11 @@ class PostgresLedger(Records):
         self._staged_orders[token] = int(rows[0][0])
 
 
-def _ledger_busy(contract: Contract) -> Retryable:
-    wait = contract.timeouts.wait.total_seconds()
-    asked = contract.quote("timeouts.wait", f"timeouts.wait: {wait:g}s")
-    found = f"another transaction holds the ledger in schema {contract.ledger.schema}, and has not ended"
-    failure = Failure("database_busy", asked, (found,), SAME_AGAIN)
-    return Retryable(contract.name, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
-
-
-def take_turn(session: PostgresSession, contract: Contract, target: Target) -> None:
+def take_turn(session: PostgresSession, contract: Contract, target: Target, about: str = "") -> None:
     """Wait up to `timeouts.wait` for the turn of a table; it ends with the transaction.
 
-    From here on the server ends a transaction whose client is silent for `timeouts.idle`.
+    From here on the server ends a transaction whose client is silent for `timeouts.idle`. Retryable[database_busy],
+    rolled back, when the turn does not come.
     """
     timeouts = contract.timeouts
     session.execute(
@@ -211,4 +201,5 @@ def take_turn(session: PostgresSession, contract: Contract, target: Target) -> N
         " set_config('lock_timeout', $wait, true)",
         {"idle": milliseconds(timeouts.idle), "wait": milliseconds(timeouts.wait)},
     )
-    session.execute(TURN, {"table_name": target.resolved})
+    with waited(session, contract, turn_of(contract, target), about):
+        session.execute(TURN, {"table_name": target.resolved})

@@ -31,6 +31,7 @@ from reslice.engines.postgres.errors import (
     query_failed,
 )
 from reslice.engines.postgres.marks import numbered, own_number
+from reslice.engines.postgres.waiting import Lock
 from reslice.engines.postgres.watch import WHO, Watch
 from reslice.engines.query import Bound
 from reslice.engines.session import SqlSession
@@ -96,6 +97,7 @@ class PostgresSession(SqlSession):
         """Whether the connection was lost and made again, which temporary tables do not outlive."""
         self._reopen = reopen
         self._watch: Watch | None = None
+        self._awaited: Lock | None = None
         self._use(connection)
 
     def _use(self, connection: psycopg.Connection[Any]) -> None:
@@ -111,7 +113,7 @@ class PostgresSession(SqlSession):
         try:
             with self.translated(None, NEW_CONNECTION):
                 self._pin_all()
-                self._watch = Watch(connection, self.execute(WHO)[0], self._reopen)
+                self._watch = Watch(connection, self.execute(WHO)[0], self._reopen, self._tell)
         except BaseException:
             connection.close()
             raise
@@ -147,7 +149,21 @@ class PostgresSession(SqlSession):
 
     def _watched(self) -> AbstractContextManager[None]:
         """Return a context in which the wait for an answer is not for ever."""
-        return nullcontext() if self._watch is None else self._watch.asking(is_ending=self._is_ending)
+        if self._watch is None:
+            return nullcontext()
+        return self._watch.asking(is_ending=self._is_ending, lock=self._awaited)
+
+    def _tell(self, found: str) -> None:
+        self.on_wait(found)
+
+    @contextmanager
+    def waiting_for(self, lock: Lock) -> Iterator[None]:
+        """Have it told who holds a lock, when the statement inside does not get it within a moment."""
+        self._awaited = lock
+        try:
+            yield
+        finally:
+            self._awaited = None
 
     def _raise_when_stopped(self, error: psycopg.OperationalError) -> None:
         """Raise Interrupted for what ended because it was asked to, and what the watch said where it cut the wait."""

@@ -4,6 +4,8 @@ A statement may rightly take hours, so no clock can tell. Whoever waits long has
 its own, whether it is still at work on the statement. Where it is not, its answer is lost, and the connection is cut:
 the driver then ends the wait with an error, and what became of a commit is looked up. A commit that nobody can ask
 about is cut as well, and a statement that was asked to stop and did not.
+
+A statement that takes a lock is asked about sooner: who holds it is told, once, as long as it is waited for.
 """
 
 from __future__ import annotations
@@ -13,16 +15,20 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 
+from reslice.engines.postgres.connection import reconnected
 from reslice.engines.postgres.connection_errors import TEMPORARY
+from reslice.engines.postgres.waiting import Lock, look, words
 from reslice.errors import Misused, ResliceError
 
 TICK_SECONDS = 0.5
+TOLD_SECONDS = 1.0
+"""After how long it is told whom a statement waits for."""
 FIRST_LOOK_SECONDS = 20.0
 """After how long the server is asked for the first time; later looks are further apart."""
 LOOKS_APART_SECONDS = 60.0
@@ -56,19 +62,33 @@ class _Question:
     next_look: float = 0.0
     pause: float = 0.0
     idle_since: float | None = None
+    lock: Lock | None = None
+    """The lock that it takes, until it is told who holds it."""
+    next_word: float = 0.0
+    is_told: bool = False
+    raised: BaseException | None = None
+    """What the listener raised that was told, on this thread and not on that of the statement."""
 
 
 class Watch:
-    """Looks after one connection. `who` is what WHO says of it, `look` makes another connection to the same server."""
+    """Looks after one connection. `who` is what WHO says of it, `look` makes another connection to the same server.
+
+    `tell` hears whom a statement waits for, on the thread of the watch, and nothing when it goes on.
+    """
 
     def __init__(
-        self, connection: psycopg.Connection[Any], who: tuple[Any, ...], look: Callable[[], psycopg.Connection[Any]]
+        self,
+        connection: psycopg.Connection[Any],
+        who: tuple[Any, ...],
+        look: Callable[[], psycopg.Connection[Any]],
+        tell: Callable[[str], None],
     ) -> None:
         self.cut: str | None = None
         """Why the connection was cut; None while it was not."""
         self._connection = connection
         self._who = who
         self._look = look
+        self._tell = tell
         self._question: _Question | None = None
         self._is_there = False
         self._stop_by: float | None = None
@@ -77,14 +97,23 @@ class Watch:
         threading.Thread(target=self._run, name="reslice watch", daemon=True).start()
 
     @contextmanager
-    def asking(self, *, is_ending: bool) -> Iterator[None]:
-        """Watch a statement for as long as it takes; `is_ending` says that its end must be known, whatever it is."""
-        self._question = _Question(is_ending, next_look=time.monotonic() + FIRST_LOOK_SECONDS, pause=FIRST_LOOK_SECONDS)
+    def asking(self, *, is_ending: bool, lock: Lock | None = None) -> Iterator[None]:
+        """Watch a statement for as long as it takes; `is_ending` says that its end must be known, whatever it is.
+
+        Where it takes a `lock` it is told who holds it. What the listener raises is raised when the statement is over.
+        """
+        question = _Question(is_ending, pause=FIRST_LOOK_SECONDS, lock=lock)
+        question.next_look, question.next_word = question.asked + FIRST_LOOK_SECONDS, question.asked + TOLD_SECONDS
+        self._question = question
         try:
             yield
         finally:
             with self._lock:
                 self._question = None
+        if question.raised is not None:
+            raise question.raised
+        if question.is_told:
+            self._tell("")
 
     def stop(self) -> None:
         """Take note that what runs now was asked to stop."""
@@ -103,6 +132,34 @@ class Watch:
                 self._cut(question, "it was asked to stop and did not; the connection was cut")
             elif now >= question.next_look:
                 self._ask(question)
+            elif question.lock is not None and now >= question.next_word:
+                self._tell_of(question, question.lock)
+
+    def _tell_of(self, question: _Question, lock: Lock) -> None:
+        """Tell who holds the lock, unless the statement has it meanwhile; what is not seen yet is looked for again."""
+        found = self._found(lock)
+        with self._lock:
+            if self._question is not question:
+                return
+            if not found:
+                question.next_word = time.monotonic() + TOLD_SECONDS
+                return
+            question.lock, question.is_told = None, True
+            try:
+                self._tell(found)
+            except BaseException as error:
+                question.raised = error
+
+    def _found(self, lock: Lock) -> str:
+        """Return who holds the lock; without a name where nobody lets us in to look, nothing when nobody does."""
+        try:
+            with closing(reconnected(self._connection, "the server")) as connection:
+                connection.execute("SET search_path = pg_catalog")
+                connection.execute("SET standard_conforming_strings = on")
+                seen = look(lambda statement: connection.execute(statement.encode()).fetchall(), lock, self._who[0])
+        except (psycopg.Error, ResliceError):
+            return words(lock, ())
+        return words(lock, seen.holders) if seen.is_waiting and seen.holders else ""
 
     def _ask(self, question: _Question) -> None:
         """Ask the server whether it is at work on the statement, and cut the connection when it is not."""
