@@ -10,6 +10,7 @@ from sqlglot import exp
 from reslice.errors import Failure, Misused
 from reslice.reading.marks import MARK, THIS
 from reslice.reading.parse import Script, read
+from reslice.reading.statements import flat, is_temporary, merged_query, query_in, written_query
 
 FILE_BYTES_LIMIT = 1 << 20
 _UNCHANGED = "no file was written"
@@ -55,7 +56,7 @@ def read_job(path: Path, dialect: str | None, table: str | None, name: str | Non
         job = _write(statement, script)
         if job is None:
             continue
-        if _is_temporary(statement):
+        if is_temporary(statement):
             temporaries[_last(job.table or "")] = job.query
             continue
         job.table = renamed.get(_last(job.table or ""), job.table)
@@ -96,7 +97,7 @@ def _write(statement: exp.Expr, script: Script) -> Job | None:
     if isinstance(statement, exp.Merge):
         return _merge(statement, script)
     if isinstance(statement, exp.Create) and statement.kind == "TABLE":
-        query = _query(statement.expression)
+        query = query_in(statement.expression)
         table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
         return None if query is None else Job(script.name, script, table_name(table), query)
     if isinstance(statement, exp.Select) and statement.args.get("into"):
@@ -107,24 +108,10 @@ def _write(statement: exp.Expr, script: Script) -> Job | None:
     return None
 
 
-def _query(found: exp.Expr | None) -> exp.Query | None:
-    """Return the query in whatever brackets it stands."""
-    while isinstance(found, exp.Subquery | exp.Paren) and not found.args.get("joins"):
-        inner = found.this
-        if isinstance(found, exp.Subquery) and found.args.get("with_") and isinstance(inner, exp.Query):
-            inner = inner.copy()
-            inner.set("with_", found.args["with_"].copy())
-        found = inner
-    return found if isinstance(found, exp.Select | exp.SetOperation) else None
-
-
 def _insert(statement: exp.Insert, script: Script) -> Job | None:
-    query = _query(statement.expression)
+    query = written_query(statement)
     if query is None:
         return None
-    if statement.args.get("with_"):  # WITH before the INSERT belongs to its query
-        query = query.copy()
-        query.set("with_", statement.args["with_"].copy())
     schema = statement.this
     table = schema.this if isinstance(schema, exp.Schema) else schema
     columns = tuple(each.name for each in schema.expressions) if isinstance(schema, exp.Schema) else None
@@ -148,19 +135,14 @@ def _insert(statement: exp.Insert, script: Script) -> Job | None:
 
 def _merge(statement: exp.Merge, script: Script) -> Job | None:
     using = statement.args.get("using")
-    query = _query(using) if isinstance(using, exp.Subquery) else None
+    query = merged_query(statement)
     alias = using.alias_or_name if isinstance(using, exp.Expr) else ""
-    if query is None and isinstance(using, exp.Table):
-        query = exp.select("*").from_(using.copy())
     if query is None:
         return None
-    if statement.args.get("with_"):
-        query = query.copy()
-        query.set("with_", statement.args["with_"].copy())
     job = Job(script.name, script, table_name(statement.this), query, is_by_name=True)
     target = statement.this.alias_or_name
     keys = []
-    for condition in _flat(statement.args.get("on")):
+    for condition in flat(statement.args.get("on")):
         sides = [condition.left, condition.right] if isinstance(condition, exp.Binary) else []
         columns = [side for side in sides if isinstance(side, exp.Column)]
         if isinstance(condition, exp.EQ | exp.NullSafeEQ) and len(columns) == 2:
@@ -212,13 +194,6 @@ def is_clock(value: exp.Expr) -> bool:
     return isinstance(value, kinds) or (isinstance(value, exp.Column) and value.name.lower() in names)
 
 
-def _flat(condition: exp.Expr | None) -> list[exp.Expr]:
-    if condition is None:
-        return []
-    condition = condition.unnest()
-    return list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
-
-
 def table_name(table: exp.Expr) -> str:
     """Return a table's name as DuckDB and PostgreSQL write it, without alias or partition."""
     parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.args.get("this")) if part]
@@ -231,15 +206,6 @@ def table_name(table: exp.Expr) -> str:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2].strip('"').lower()
-
-
-def _is_temporary(statement: exp.Expr) -> bool:
-    if isinstance(statement, exp.Select):
-        return True
-    if not isinstance(statement, exp.Create):
-        return False
-    properties = statement.args.get("properties")
-    return any(isinstance(each, exp.TemporaryProperty) for each in properties.expressions) if properties else False
 
 
 def _renamed(script: Script) -> dict[str, str]:
@@ -318,7 +284,7 @@ def _plain_table(table: str, job: Job, path: Path, name: str | None) -> str:
 
 def _bare(script: Script, path: Path, table: str | None, name: str | None) -> Job:
     """Return the SELECT of a model that a tool writes for its user: dbt's, or one whose table is named beside it."""
-    queries = [found for each in script.statements for found in [_query(each)] if found is not None]
+    queries = [found for each in script.statements for found in [query_in(each)] if found is not None]
     config = script.marked.config
     if not queries or not (script.marked.has_jinja or table is not None):
         raise _nothing(script, path, has_query=bool(queries))
@@ -379,7 +345,7 @@ def _deletes(job: Job, script: Script) -> None:
             tables = [statement.this, *(statement.args.get("tables") or [])]
             named = {each.name.lower() for each in tables if isinstance(each, exp.Table)}
             if (name in named or THIS in named) and statement.args.get("where"):
-                job.filters += _flat(statement.args["where"].this)
+                job.filters += flat(statement.args["where"].this)
             elif name in named:
                 job.unsure.append(
                     "the job deletes every row of the table first; a run replaces the slices of its range"
