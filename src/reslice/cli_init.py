@@ -222,7 +222,7 @@ def _ledger(session: Session, given: dict[str, Any]) -> int:
     if given["with_sql"]:
         statements, warnings = _ledger_script(file, given["role"])
     else:
-        with Project(file).engine(read_only=False) as engine:
+        with Project(file).engine(read_only=False, on_step=session.hear) as engine:
             found = [engine.ledger.create(each, engine.survey.find(each.table)) for each in file.targets.values()]
         made = report_init.by_schema(found)
     way_on = "reslice init --ledger" if given["with_sql"] and not _has_rights(file) else "reslice doctor"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reslice.cli_log import Log
-from reslice.errors import SAME_AGAIN, Interrupted, ResliceError, Retryable, Stopped
+from reslice.errors import SAME_AGAIN, Interrupted, PartlyPublished, ResliceError, Retryable, Stopped
 from reslice.layout import escaped, fitted, placed
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ class Session:
     """One command; `typed` is how it was given.
 
     `place` leads to the project in commands we print, and `code` is set as soon as the outcome is known. `is_over` is
-    true from the moment the work has ended: a signal cannot undo it any more. With a `log`, talk goes there.
+    true from the moment the work has ended: a signal cannot undo it any more. With a `log`, talk goes there. `range` is
+    as it was typed, and `heard` the last step that was told.
     """
 
     is_json: bool = False
@@ -41,10 +42,12 @@ class Session:
     log: Log | None = None
     found: Run | None = None
     is_undelivered: bool = False
+    range: str | None = None
+    heard: str = ""
 
     def begin(self, command: str, *, is_json: bool, target: str | None = None, range: str | None = None) -> None:
         """Take note of which command it is, how it answers, and what it was asked for."""
-        self.command, self.is_json = command, is_json
+        self.command, self.is_json, self.range = command, is_json, range
         if self.log is not None:
             self.log.about(target=target, range=range)
 
@@ -95,6 +98,17 @@ class Session:
             return worker.call(work_to_the_end)
         finally:
             self.signal_number = worker.signal_number
+
+    def hear(self, step: str) -> None:
+        """Say of the steps of a command without a progress line only whom it waits for, once."""
+        is_news, self.heard = step != self.heard, step
+        if not is_news or not step.startswith("waiting"):
+            return
+        log = self.named_log()
+        if log is not None:
+            log.write("waiting", step)
+        else:
+            emit(escaped(step), sys.stderr)
 
     def learn(self, run: Run) -> None:
         """Take note of what is known of a run, for the lines of the log that follow."""
@@ -193,12 +207,24 @@ class Session:
         put_right = "" if error.meant is None else _with_word(self.typed, self.command, *error.meant)
         if put_right:
             return put_right
+        if isinstance(error, PartlyPublished) and (the_rest := self._the_rest(error.rest)):
+            return the_rest
         if error.next.startswith("reslice "):
             return placed(error.next, self.place)
         if error.next in ("", SAME_AGAIN):
             return self.typed
         advice = error.next.partition(", then  reslice ")[0]  # what was typed is the better command
         return f"{placed(advice, self.place)}, then  {self.typed}"
+
+    def _the_rest(self, rest: str) -> str:
+        """Return what was typed for the slices that are left; empty where an approval said which, which holds no more.
+
+        Where the range is not typed itself, the same command does what is still open.
+        """
+        if self.range is not None and (put_right := _with_word(self.typed, self.command, self.range, rest)):
+            return put_right
+        words = shlex.split(self.typed)
+        return self.typed if any(word.startswith(("--interval", "--again")) for word in words) else ""
 
     def _exit_code(self, error: ResliceError) -> int:
         """Return the error's exit code; a command that a signal ended says which."""

@@ -110,11 +110,15 @@ class OutcomeUnknown(ResliceError):
 
 
 class PartlyPublished(ResliceError):
-    """A run with one commit per slice ended part-way: the slices it names are published whole, the others untouched."""
+    """A run with one commit per slice ended part-way: the slices it names are published whole, the others untouched.
+
+    `rest` is the range that is left to do, as it is typed.
+    """
 
     word = "partly published"
     exit_code = 6
     retry = True
+    rest: str = ""
 
 
 class Interrupted(ResliceError):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
+from reslice.layout import escaped
 from reslice.stopping import heard
 
 if TYPE_CHECKING:
@@ -51,18 +52,20 @@ class Worker:
     log: Log | None = None
     signal_number: int = 0
     step: str = ""
+    _told: set[str] = field(default_factory=set)
     _started: float = field(default_factory=time.monotonic)
 
     def on_step(self, step: str) -> None:
-        """Remember what the work does now. Without a terminal only that it waits is told, once."""
+        """Remember what the work does now. Without a terminal only whom it waits for is told, each once."""
         is_waiting = step.startswith("waiting")
         is_news = is_waiting and not self.step.startswith("waiting")
         if self.log is not None:
             if step != self.step:
                 self.log.write("waiting" if is_waiting else "step", step)
-        elif is_news and self.stream is not None and not self.stream.isatty():
+        elif is_news and step not in self._told and self.stream is not None and not self.stream.isatty():
+            self._told.add(step)
             with suppress(OSError):  # nobody is there any more to be told
-                self.stream.write(f"{step}\n")
+                self.stream.write(f"{escaped(step)}\n")
                 self.stream.flush()
         self.step = step
 
@@ -89,7 +92,7 @@ class Worker:
     def _text(self, *, is_asked: bool) -> str:
         """Return the step, its percentage when known, and the time since the start."""
         percent = None if is_asked else self.project.progress()
-        step = _STOPPING if is_asked else self.step
+        step = _STOPPING if is_asked else escaped(self.step)
         share = "" if percent is None or percent < 0 else f"  {percent:.0f}%"
         return f"{step}{share}  {_clock(time.monotonic() - self._started)}"
 

@@ -131,11 +131,13 @@ def _partly(job: Job, run: Run, done: list[SliceDiff], failed: SliceDiff, error:
     if rest:
         found.append(f"{rest} {'slice after it was' if rest == 1 else 'slices after it were'} not started")
     contract, scope = job.staged.contract, job.staged.scope
-    after = command("run", contract.name, _since(scope, failed.slice), "--per-slice")
+    left = _since(scope, failed.slice)
+    after = command("run", contract.name, left, "--per-slice")
     asked = f"{len(job.approved.rewrite)} slices published, each in a commit of its own"
     failure = Failure("partly_published", asked, tuple(found), after)
     unchanged = f"{failed.label} and the slices after it are as they were"
     partly = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
+    partly.rest = left.text
     partly.run = replace(_with_done(job, run, done), outcome=Outcome.FAILED, error=partly)
     return partly
 
@@ -156,6 +158,7 @@ def _unrecorded(job: Job, run: Run, done: list[SliceDiff], error: ResliceError) 
     failure = Failure("partly_published", asked, found, command("run", contract.name, scope, "--per-slice"))
     unchanged = "nothing but these slices was written; the next run says in the ledger how this one ended"
     unrecorded = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
+    unrecorded.rest = scope.text
     unrecorded.run = replace(run, outcome=Outcome.FAILED, error=unrecorded)
     return unrecorded
 
@@ -171,6 +174,7 @@ def _overtaken(job: Job, run: Run, done: list[SliceDiff], error: ResliceError) -
     failure = Failure("partly_published", "every slice of the range as its source", found, error.next)
     unchanged = "nothing but these slices was written by this run; the others are as another writer left them"
     overtaken = PartlyPublished(f"{contract.name} for {scope.text}", [failure], unchanged=unchanged)
+    overtaken.rest = scope.text
     overtaken.run = replace(run, outcome=Outcome.FAILED, error=overtaken)
     return overtaken
 

@@ -200,7 +200,12 @@ class TargetHandle:
             return old_versions(engine, self.contract, scope, older_than)
 
     def prune_versions(
-        self, range: str | date | Range | None = None, *, older_than: timedelta, on_opened: OnOpened | None = None
+        self,
+        range: str | date | Range | None = None,
+        *,
+        older_than: timedelta,
+        on_step: OnStep | None = None,
+        on_opened: OnOpened | None = None,
     ) -> Pruned:
         """Delete the versions that are not current and were replaced more than `older_than` ago, in one commit.
 
@@ -213,7 +218,7 @@ class TargetHandle:
         if not old:
             return Pruned(())
         request = Request(self.contract, scope_of(self.contract, old), Kind.PRUNE, actor=actor())
-        with self._engine(None, None, request.scope, read_only=False) as engine:
+        with self._engine(None, on_step, request.scope, read_only=False) as engine:
             return prune(engine, request, older_than, on_opened or tell_nobody)
 
     def _undone(self, run: str, range: str | date | Range | None, wait: timedelta | None) -> tuple[LedgerRun, Scope]:
