@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -17,8 +18,19 @@ from tests.conformance.orders import Orders
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _hear_signals()
     if not hasattr(config, "workerinput"):
         postgres.begin()
+
+
+def _hear_signals() -> None:
+    """Let the commands that tests start hear the signals that tests send, also where this process was started deaf.
+
+    A shell starts what runs behind it with Ctrl-C ignored, and nohup with SIGHUP ignored; children take that over.
+    """
+    for number, heard in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, heard)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
