@@ -1,7 +1,8 @@
 """A job's text with every placeholder and template made into plain SQL that any dialect reads.
 
 Each placeholder becomes a word of ours, a mark, that stands for it as a name or inside a string. Of Jinja, references
-become the tables they mean, `config` is read, conditions keep their first branch, and the rest is a mark as well.
+become the tables they mean, `config` is read, conditions that cannot be decided keep their first branch, and the rest
+is a mark as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from reslice.reading.jinja import UNKNOWN, Reference, plain
+from reslice.reading.rendered import Piece, rendered
 
 MARK = re.compile(r"reslice_mark_\d+_")
 _BACKSLASH_DIALECTS = frozenset(
@@ -28,13 +32,16 @@ _PLACEHOLDER = re.compile(
     re.VERBOSE,
 )
 _IN_STRING = re.compile(r"[#$]\{[^{}\n']+\}|%\(\w+\)s|%s(?!\w)|\{\s*[A-Za-z_][\w.]*\s*\}|(?<='):[A-Za-z_]\w*(?=')")
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_HASH_COMMENT = re.compile(r"#(?!\{)[^\n]*")
-_DOLLAR_QUOTE = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
-_JINJA = re.compile(r"\{#.*?(?:#\}|\Z)|\{%-?(?P<tag>.*?)(?:-?%\}|\Z)|\{\{-?(?P<value>.*?)(?:-?\}\}|\Z)", re.DOTALL)
-_CALL = re.compile(r"\s*(ref|source|this|config)\b\s*(?:\((.*)\))?\s*", re.DOTALL)
-_TEXTS = re.compile(r"""'([^']*)'|"([^"]*)\"""")
-_OPTION = re.compile(r"""(\w+)\s*=\s*(\[[^\]]*\]|'[^']*'|"[^"]*"|[\w.]+)""")
+_DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
+_JINJA = re.compile(r"\{[{%#]")
+_COMMENT_ENDS = ("\n", "*/")
+_WITHIN = {
+    "": re.compile(r"['\"`#${%:@?/-]"),
+    "'": re.compile(r"['\\#${%:]"),
+    '"': re.compile(r'["\\#${%:]'),
+    "`": re.compile(r"[`\\]"),
+}
+"""Where the reading has to stop: in plain SQL, and within each kind of quote."""
 
 
 @dataclass(slots=True)
@@ -69,89 +76,132 @@ THIS = "reslice_this_table"
 """The name that stands for dbt's own table."""
 
 
-def marked(text: str, dialect: str, *, is_incremental: bool = True) -> Marked:
+def marked(
+    text: str, dialect: str, *, is_incremental: bool = True, variables: Mapping[str, object] | None = None
+) -> Marked:
     """Return the text with its placeholders marked, by the lexical rules of a dialect.
 
-    Of a dbt model it is the text of an incremental run, or of the first one.
+    Of a dbt model it is the text of an incremental run, or of the first one; `variables` are the defaults of its vars.
     """
     found = Marked()
-    reader = _Reader(text, found, dialect, is_incremental)
-    found.text = reader.read()
+    if _JINJA.search(text) is None:
+        pieces = [Piece(text, 0, len(text))]
+    else:
+        template = rendered(text, is_incremental=is_incremental, variables=variables)
+        pieces = template.pieces
+        found.has_jinja = True
+        found.unsure += template.unsure
+        for each in template.configured:
+            found.config |= {name: _option(value) for name, value in each.values.items()}
+    reader = _Reader(found, dialect)
+    for piece in pieces:
+        reader.read(piece, text[piece.start : piece.end])
+    found.text = "".join(reader.parts)
     return found
 
 
 class _Reader:
-    """Goes through a text once, telling SQL, strings, comments and templates apart."""
+    """Goes through pieces of a text once, telling SQL, strings and comments apart."""
 
-    def __init__(self, text: str, found: Marked, dialect: str, is_incremental: bool) -> None:
-        self.text = text
-        self.is_incremental = is_incremental
-        self.position = self.written = 0
+    def __init__(self, found: Marked, dialect: str) -> None:
         self.found = found
         self.has_backslash = dialect in _BACKSLASH_DIALECTS
         self.has_hash_comments = dialect in ("mysql", "bigquery")
         self.parts: list[str] = []
-        self.quote = ""
-        self.skipping: list[bool] = []
-        """For each open condition, innermost last: whether this branch is left out."""
-        self.taken: list[bool] = []
-        """For each of them: whether one of its branches was taken."""
+        self.written = 0
+        self.within = ""
+        """What ends the string, comment or quoted body that is being read; empty in plain SQL."""
         self.by_text: dict[str, str] = {}
 
-    def read(self) -> str:
-        position = 0
-        while position < len(self.text):
-            self.position = position
-            position = self.step(position)
-        return "".join(self.parts)
+    def read(self, piece: Piece, source: str) -> None:
+        if piece.value is None:
+            self.text(piece.text, piece.start)
+        elif self.within in _COMMENT_ENDS:
+            self.keep(source, piece.start)
+        elif isinstance(piece.value, Reference):
+            self.reference(piece.value, source, piece.start)
+        elif piece.value is UNKNOWN:
+            self.put(self.mark(f"{{{{ {' '.join(piece.text.split())} }}}}"), piece)
+        else:
+            self.put(piece.text, piece)
+            self.text_state(piece.text)
 
-    def keep(self, text: str) -> None:
-        if not any(self.skipping):
-            self.place()
-            self.parts.append(text)
-            self.written += len(text)
+    def text(self, text: str, start: int) -> None:
+        """Read text of the file, which begins at `start` there."""
+        at = kept = 0
+        while at < len(text):
+            found = (_WITHIN.get(self.within) or _until(self.within)).search(text, at)
+            if found is None:
+                break
+            at = found.start()
+            mark, end = self.step(text, at)
+            if mark is not None:
+                self.keep(text[kept:at], start + kept)
+                self.keep(mark, start + at)
+                kept = end
+            at = end
+        self.keep(text[kept:], start + kept)
 
-    def place(self) -> None:
-        """Note where the text that is written next comes from, unless it goes on where the last one ended."""
+    def text_state(self, text: str) -> None:
+        """Go through text that an expression gave, only to know whether a string or a comment is open after it."""
+        at = 0
+        while at < len(text):
+            found = (_WITHIN.get(self.within) or _until(self.within)).search(text, at)
+            if found is None:
+                return
+            _, at = self.step(text, found.start(), is_marking=False)
+
+    def step(self, text: str, at: int, *, is_marking: bool = True) -> tuple[str | None, int]:
+        """Read what stands at a place: what to write instead (None: the same), and where the next one begins."""
+        if self.within:
+            return self.step_within(text, at, is_marking)
+        if text.startswith("--", at) or (text[at] == "#" and self.has_hash_comments and text[at + 1 : at + 2] != "{"):
+            self.within = "\n"
+            return ("--", at + 1) if text[at] == "#" else (None, at + 2)
+        if text.startswith("/*", at):
+            self.within = "*/"
+            return None, at + 2
+        dollar = _DOLLAR_QUOTE.match(text, at)
+        if dollar is not None:
+            self.within = dollar[0]
+            return None, dollar.end()
+        found = _PLACEHOLDER.match(text, at)
+        if found is not None:
+            return (self.mark(found[0]) if is_marking else None), found.end()
+        if text[at] in "'\"`":
+            self.within = text[at]
+        return None, at + 1
+
+    def step_within(self, text: str, at: int, is_marking: bool) -> tuple[str | None, int]:
+        if self.within in "'\"`":
+            if text[at] == "\\" and self.has_backslash:
+                return None, at + 2
+            found = _IN_STRING.match(text, at) if self.within != "`" else None
+            if found is not None:
+                return (self.mark(found[0]) if is_marking else None), found.end()
+        if text.startswith(self.within, at):
+            end = at + len(self.within)
+            self.within = ""  # a doubled quote ends one string and begins the next, which is the same to us
+            return None, end
+        return None, at + 1
+
+    def keep(self, text: str, position: int) -> None:
+        """Write text that stands at a position of the file."""
+        if not text:
+            return
         origins = self.found.origins
         here, there = origins[-1] if origins else (0, 0)
-        if self.position - self.written != there - here or not origins:
-            origins.append((self.written, self.position))
+        if position - self.written != there - here or not origins:
+            origins.append((self.written, position))
+        self.parts.append(text)
+        self.written += len(text)
 
-    def step(self, at: int) -> int:
-        """Read one piece and return where the next one begins."""
-        jinja = _JINJA.match(self.text, at)
-        if jinja is not None:
-            self.jinja(jinja)
-            return jinja.end()
-        if self.quote:
-            return self.in_quote(at)
-        for pattern in (_COMMENT, _DOLLAR_QUOTE, *([_HASH_COMMENT] if self.has_hash_comments else [])):
-            silent = pattern.match(self.text, at)
-            if silent is not None:
-                self.keep(silent[0] if pattern is not _HASH_COMMENT else f"--{silent[0][1:]}")
-                return silent.end()
-        found = _PLACEHOLDER.match(self.text, at)
-        if found is not None:
-            self.keep(self.mark(found[0]))
-            return found.end()
-        if self.text[at] in "'\"`":
-            self.quote = self.text[at]
-        self.keep(self.text[at])
-        return at + 1
-
-    def in_quote(self, at: int) -> int:
-        if self.text[at] == "\\" and self.has_backslash:
-            self.keep(self.text[at : at + 2])
-            return at + 2
-        found = _IN_STRING.match(self.text, at) if self.quote != "`" else None
-        if found is not None:
-            self.keep(self.mark(found[0]))
-            return found.end()
-        if self.text[at] == self.quote:
-            self.quote = ""  # a doubled quote ends one string and begins the next, which is the same to us
-        self.keep(self.text[at])
-        return at + 1
+    def put(self, text: str, piece: Piece) -> None:
+        """Write text in the place of an expression; what is longer than it comes from its last character."""
+        length = piece.end - piece.start
+        self.keep(text[:length], piece.start)
+        for each in text[length:]:
+            self.keep(each, piece.end - 1)
 
     def mark(self, text: str) -> str:
         """Return the mark of a placeholder; the same placeholder has the same mark."""
@@ -161,51 +211,25 @@ class _Reader:
             self.by_text[text] = name
         return self.by_text[text]
 
-    def jinja(self, found: re.Match[str]) -> None:
-        self.found.has_jinja = True
-        if found["tag"] is not None:
-            self.tag(found["tag"].strip())
-        elif found["value"] is not None:
-            self.value(found[0], found["value"])
-
-    def tag(self, text: str) -> None:
-        word = text.split(maxsplit=1)[0] if text else ""
-        if word == "if":
-            is_first = "is_incremental" in text and not re.search(r"\bnot\s+is_incremental", text)
-            self.skipping.append("is_incremental" in text and is_first is not self.is_incremental)
-            self.taken.append(not self.skipping[-1])
-            if "is_incremental" not in text:
-                self.found.unsure.append(f"the branch of {{% {text} %}} was taken, whatever the condition says")
-        elif word in ("else", "elif") and self.skipping:
-            self.skipping[-1] = not self.skipping[-1] if word == "else" and not self.taken[-1] else True
-            self.taken[-1] = self.taken[-1] or not self.skipping[-1]
-        elif word == "endif" and self.skipping:
-            self.skipping.pop()
-            self.taken.pop()
-        elif word == "for":
-            self.found.unsure.append(f"the loop {{% {text} %}} was read once; write out what it makes")
-
-    def value(self, whole: str, text: str) -> None:
-        call = _CALL.fullmatch(text)
-        if call is None:
-            self.keep(self.mark(f"{{{{ {' '.join(text.split())} }}}}"))
+    def reference(self, reference: Reference, source: str, start: int) -> None:
+        piece = Piece(source, start, start + len(source))
+        if reference.kind == "this":
+            self.put(THIS, piece)
             return
-        texts = [first or second for first, second in _TEXTS.findall(call[2] or "")]
-        if call[1] == "this":
-            self.keep(THIS)
-        elif call[1] == "config":
-            self.found.config |= {name: _option(value) for name, value in _OPTION.findall(call[2] or "")}
-        elif texts:
-            name = texts[-1]
-            self.keep(name if name.isidentifier() else f'"{name}"')
-            self.found.unsure.append(f"{' '.join(whole.split())} was read as the table {name}")
-        else:
-            self.keep(self.mark(" ".join(whole.split())))
+        name = reference.names[-1]
+        self.put(name if name.isidentifier() else f'"{name}"', piece)
+        self.found.unsure.append(f"{' '.join(source.split())} was read as the table {name}")
 
 
-def _option(value: str) -> tuple[str, ...]:
-    texts = tuple(first or second for first, second in _TEXTS.findall(value))
-    return texts or (value,)
+def _until(end: str) -> re.Pattern[str]:
+    return re.compile(re.escape(end))
+
+
+def _option(value: object) -> tuple[str, ...]:
+    found = plain(value)
+    if isinstance(found, list):
+        return tuple(map(str, found))
+    return (str(found),)
 
 
 def word_for(mark: str, marks: Mapping[str, str]) -> str:
