@@ -30,7 +30,9 @@ class Finding:
     """One thing that a rule says of one place.
 
     `title` is the rule's, `detail` says what was found here, `help` what to do about it. `lines` are those of the file
-    from the first line of the place to its last, without their ends, for the excerpt.
+    from the first line of the place to its last, without their ends, for the excerpt. `table` is the table that is
+    written, where it is about one. `begins` is the line on which the statement, model or call begins that it is about,
+    0 where it is the place's. `reason` is why it is right all the same, where it was suppressed.
     """
 
     place: Place
@@ -40,9 +42,12 @@ class Finding:
     help: str
     sort: Sort
     lines: tuple[str, ...] = ()
+    table: str = ""
+    begins: int = 0
+    reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Unparsed:
     """A file, or a part of one, that could not be read: it is never counted as safe."""
 

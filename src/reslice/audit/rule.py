@@ -16,7 +16,8 @@ A module of `reslice.audit.rules` is one rule. Its docstring is its page:
 
 Its functions say what it judges: `write(write)` one write of a table, from SQL, dbt or Python alike; `query(write)` the
 query of a write; `script(script)` the statements of a file in order; `model(model)` a dbt model; `module(module)` a
-Python file. Each yields what it found. `HELP` is what to do about it.
+Python file; `suppression(suppression)` a comment that suppresses findings. Each yields what it found. `HELP` is what to
+do about it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Any
 
 from reslice.audit.finding import Sort
 
-SUBJECTS = ("write", "script", "model", "module")
+SUBJECTS = ("write", "script", "model", "module", "suppression")
 _TITLE = re.compile(r"(RS\d{3}): (.+)")
 _EXAMPLE = re.compile(r"(Bad|Good) \(([\w.]+)\):")
 

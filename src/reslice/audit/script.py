@@ -39,6 +39,7 @@ class Script:
     """Statements that are run in order, as part of one file.
 
     `start` is where the text that was marked begins in the file. `known` are the tables that the audited files declare.
+    `is_guessed` says that nobody named the dialect: it is the first that reads the text.
     """
 
     text: Text
@@ -47,6 +48,7 @@ class Script:
     statements: tuple[Statement, ...]
     known: Known = field(default_factory=dict)
     start: int = 0
+    is_guessed: bool = False
 
     @property
     def path(self) -> str:
@@ -57,12 +59,12 @@ class Script:
         """Return where a part of a statement stands in the file; where that is not known, the statement's begin."""
         places = [each.meta for each in node.walk() if "start" in each.meta]
         if not places:
-            return self._begin(statement)
+            return self.begin(statement)
         first = min(place["start"] for place in places) + statement.base
         last = max(place["end"] for place in places) + statement.base
         return self._origin(first), self._origin(last) + 1
 
-    def _begin(self, statement: Statement) -> tuple[int, int]:
+    def begin(self, statement: Statement) -> tuple[int, int]:
         """Return the span of a statement's first word."""
         text = self.marked.text
         start = statement.base

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import partial
 
-from reslice.audit.finding import Finding, Sort
-from reslice.audit.known import Known
+from reslice.audit.dialects import dialect_for
+from reslice.audit.files import Source, text_of
+from reslice.audit.finding import Finding, Sort, Unparsed
+from reslice.audit.known import Known, Table, declared
+from reslice.audit.reader import Answer, within_limits
 from reslice.audit.rule import Found, Rule, rules
 from reslice.audit.script import Script, script_of
 from reslice.audit.text import Text
@@ -13,34 +18,75 @@ from reslice.audit.writes import writes_of
 from reslice.reading import parse
 
 
+def answer(source: Source, dialect: str | None, known: Known) -> Answer:
+    """Return what a SQL file says; without a dialect it is read in that of its folder, or in one that fits."""
+    text = text_of(source.path)
+    if isinstance(text, Unparsed):
+        return Answer(unparsed=(text,))
+    return within_limits(text, partial(_answer, text, dialect or dialect_for(source.path), known))
+
+
+def _answer(text: Text, dialect: str | None, known: Known) -> Answer:
+    script, unread = read_sql(text, dialect, known)
+    return Answer((text,), tuple(judged(script)), tuple(unparsed(text, unread)))
+
+
+def tables_in(source: Source, dialect: str | None) -> dict[str, Table]:
+    """Return the tables that a SQL file declares; none where it cannot be read."""
+    text = text_of(source.path)
+    found: dict[str, Table] = {}
+
+    def read(text: Text) -> Answer:
+        script, _ = read_sql(text, dialect or dialect_for(source.path), {})
+        found.update(declared([each.node for each in script.statements], script.dialect))
+        return Answer()
+
+    if isinstance(text, Text):
+        within_limits(text, partial(read, text))
+    return found
+
+
 def read_sql(text: Text, dialect: str | None, known: Known) -> tuple[Script, list[tuple[int, str]]]:
     """Return the statements of a SQL file, and what could not be read: where it begins, and why."""
     read = parse.read(text.path, text.text, dialect)
     script = script_of(read, text, known=known)
+    script.is_guessed = dialect is None
     unread = [(read.marked.origin(at), why) for at, why in zip(read.unread_at, read.unread, strict=True)]
     return script, unread
 
 
+def unparsed(text: Text, unread: list[tuple[int, str]]) -> Iterator[Unparsed]:
+    """Yield what could not be read with the place where it begins: its first character that is no space."""
+    for at, why in unread:
+        begin = len(text.text) - len(text.text[at:].lstrip())
+        place = text.place(begin, begin)
+        yield Unparsed(place.path, place.line, place.column, why)
+
+
 def judged(script: Script) -> Iterator[Finding]:
     """Yield what every rule says of a script and of its writes."""
+    writes = writes_of(script)
+    begins = sorted(script.begin(each)[0] for each in script.statements)
+
+    def line(found: Found) -> int:
+        """Return the line on which the statement begins that was found something in."""
+        place = bisect_right(begins, found.span[0]) - 1
+        return script.text.line_of(begins[place]) if place >= 0 else 0
+
     for rule in rules().values():
-        for found in _said(rule, script):
-            yield finding(rule, found, script.text)
+        for found in rule.checks["script"](script) if "script" in rule.checks else ():
+            yield finding(rule, found, script.text, begins=line(found))
+        for write in writes if "write" in rule.checks else ():
+            for found in rule.checks["write"](write):
+                yield finding(rule, found, script.text, table=write.table, begins=line(found))
 
 
-def _said(rule: Rule, script: Script) -> Iterator[Found]:
-    if "script" in rule.checks:
-        yield from rule.checks["script"](script)
-    if "write" in rule.checks:
-        for write in writes_of(script):
-            yield from rule.checks["write"](write)
-
-
-def finding(rule: Rule, found: Found, text: Text) -> Finding:
+def finding(rule: Rule, found: Found, text: Text, *, table: str = "", begins: int = 0) -> Finding:
     """Return what a rule found with the place where it stands."""
     place = text.place(*found.span)
     lines = text.lines(place.line, place.end_line)
-    return Finding(place, rule.code, rule.title, found.detail, found.help or rule.help, found.sort, lines)
+    said = found.help or rule.help
+    return Finding(place, rule.code, rule.title, found.detail, said, found.sort, lines, table, begins)
 
 
-__all__ = ["Sort", "finding", "judged", "read_sql"]
+__all__ = ["Sort", "answer", "finding", "judged", "read_sql", "tables_in", "unparsed"]
