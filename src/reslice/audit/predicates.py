@@ -251,7 +251,7 @@ def is_dated(condition: Condition, known: Known) -> bool:
     subject = condition.subject
     if subject.unit is not None or subject.part or condition.kind in ("low", "high"):
         return True
-    if any(value.kind or value.is_written for value in condition.values):
+    if any(value.kind or value.is_written or _DATE_NAME.search(value.base) for value in condition.values):
         return True
     name = subject.column.name.lower()
     return is_time(name, "", known) is not None and _DATE_NAME.search(name) is not None

@@ -19,7 +19,11 @@ ONE_STATEMENT = frozenset(
 OPEN = frozenset({"oracle", "teradata"})
 """Dialects whose sessions are always in a transaction: what is written waits for a COMMIT."""
 DDL_COMMITS = frozenset({"mysql", "singlestore", "doris", "oracle", "snowflake"})
-"""Dialects in which a CREATE, ALTER, DROP or TRUNCATE ends the transaction that is open."""
+"""Dialects in which a CREATE, ALTER or DROP ends the transaction that is open (their own manuals)."""
+TRUNCATE_COMMITS = frozenset({"mysql", "singlestore", "doris", "oracle", "redshift"})
+"""Dialects in which a TRUNCATE ends it; Snowflake counts it among the changes of rows."""
+_TEMPORARY_STAYS_OPEN = frozenset({"mysql", "singlestore", "doris"})
+"""Those of DDL_COMMITS in which a table of the session alone ends nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +116,7 @@ def _statements(read: Read, in_transaction: bool) -> Iterator[Statement]:
         elif _autocommit(node) is not None:
             is_always_open = is_open = not _autocommit(node)
         else:
-            if _is_ddl(node) and read.dialect in DDL_COMMITS:
+            if _commits(node, read.dialect):
                 is_open, number = is_always_open, number + 1
                 yield Statement(node, base, None)
                 continue
@@ -138,9 +142,19 @@ def _autocommit(node: exp.Expr) -> bool | None:
     return None
 
 
-def _is_ddl(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Create):
-        properties = node.args.get("properties")
-        is_temporary = properties is not None and properties.find(exp.TemporaryProperty) is not None
-        return not is_temporary
-    return isinstance(node, exp.Alter | exp.Drop | exp.TruncateTable)
+def _commits(node: exp.Expr, dialect: str) -> bool:
+    """Whether a statement ends the transaction that is open, and commits by itself."""
+    if isinstance(node, exp.TruncateTable):
+        return dialect in TRUNCATE_COMMITS
+    if dialect not in DDL_COMMITS:
+        return False
+    if isinstance(node, exp.Create | exp.Drop):
+        is_temporary = bool(node.args.get("temporary")) or _is_temporary(node)
+        return not (is_temporary and dialect in _TEMPORARY_STAYS_OPEN)
+    words = node.sql().upper().split(None, 2)[:2] if isinstance(node, exp.Command) else []
+    return isinstance(node, exp.Alter) or words in (["RENAME", "TABLE"], ["LOCK", "TABLES"])
+
+
+def _is_temporary(node: exp.Expr) -> bool:
+    properties = node.args.get("properties")
+    return properties is not None and properties.find(exp.TemporaryProperty) is not None
