@@ -79,7 +79,7 @@ class Worker:
     def _watch(self, future: Future[Value]) -> None:
         """Wait for the end; pass a signal on once, and keep the progress line up to date."""
         is_asked = False
-        with _line(None if self.log is not None else self.stream) as line:
+        with line_on(None if self.log is not None else self.stream) as line:
             while not wait([future], timeout=_TICK_SECONDS).done:
                 if self.signal_number and not is_asked:
                     is_asked = True
@@ -120,7 +120,7 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class _Line:
+class Line:
     """One line at the bottom of a terminal that goes away at the end."""
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -162,8 +162,9 @@ class _Line:
 
 
 @contextmanager
-def _line(stream: TextIO | None) -> Iterator[_Line]:
-    line = _Line(stream)
+def line_on(stream: TextIO | None) -> Iterator[Line]:
+    """Give a line of a stream that says how far the work is; it is there on terminals alone, and gone at the end."""
+    line = Line(stream)
     try:
         yield line
     finally:

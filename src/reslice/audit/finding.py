@@ -62,7 +62,7 @@ class Audited:
     """What was found in the files of a path; each list is sorted by place.
 
     `findings` alone decide whether the answer is no. `suppressed` were found, and somebody said with a reason that they
-    are right.
+    are right. `guessed` counts the files whose dialect nobody named, by the dialect they were read in.
     """
 
     files: tuple[str, ...]
@@ -71,3 +71,4 @@ class Audited:
     unknown: tuple[Finding, ...]
     unparsed: tuple[Unparsed, ...]
     suppressed: tuple[Finding, ...] = ()
+    guessed: tuple[tuple[str, int], ...] = ()

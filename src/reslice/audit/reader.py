@@ -38,11 +38,12 @@ _MISTAKES = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, A
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source says. `texts` are the files that were read, also in part."""
+    """What a source says. `texts` are the files that were read, also in part; `guessed` the dialect nobody named."""
 
     texts: tuple[Text, ...] = ()
     findings: tuple[Finding, ...] = ()
     unparsed: tuple[Unparsed, ...] = ()
+    guessed: str = ""
 
 
 Reader = Callable[[Source, str | None, Known], Answer]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -38,6 +39,7 @@ class Judged:
     kept: tuple[Finding, ...]
     suppressed: tuple[Finding, ...]
     unparsed: tuple[Unparsed, ...]
+    guessed: str = ""
 
 
 def audit(paths: Sequence[Path], dialect: str | None = None, on_progress: Progress | None = None) -> Audited:
@@ -95,6 +97,7 @@ def _answer(files: Files, found: Sequence[Judged]) -> Audited:
         of(Sort.UNKNOWN),
         tuple(unparsed),
         tuple(sorted((each for judged in found for each in judged.suppressed), key=_place)),
+        tuple(sorted(Counter(judged.guessed for judged in found if judged.guessed).items())),
     )
 
 
@@ -129,7 +132,7 @@ def _judged(dialect: str | None, known: bytes, source: Source) -> Judged:
     for rest in by_path.values():
         kept += rest
     files = tuple({text.path for text in answer.texts} | unread)
-    return Judged(files, tuple(kept), tuple(suppressed), answer.unparsed)
+    return Judged(files, tuple(kept), tuple(suppressed), answer.unparsed, answer.guessed)
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,8 @@ def answer(source: Source, dialect: str | None, known: Known) -> Answer:
 
 def _answer(text: Text, dialect: str | None, known: Known) -> Answer:
     script, unread = read_sql(text, dialect, known)
-    return Answer((text,), tuple(judged(script)), tuple(unparsed(text, unread)))
+    guessed = script.dialect if dialect is None else ""
+    return Answer((text,), tuple(judged(script)), tuple(unparsed(text, unread)), guessed)
 
 
 def tables_in(source: Source, dialect: str | None) -> dict[str, Table]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -54,16 +54,16 @@ def dialects() -> list[str]:
     return sorted(str(each.value) for each in sqlglot.Dialects if each.value)
 
 
-def check_dialect(name: str) -> str:
-    """Return the dialect of a name; Misused[usage] when there is none."""
+def check_dialect(name: str, command: str = "init") -> str:
+    """Return the dialect of a name that a command was given; Misused[usage] when there is none."""
     known = dialects()
     lowered = {"postgresql": "postgres", "sqlserver": "tsql", "mssql": "tsql"}.get(name.lower(), name.lower())
     if lowered in known:
         return lowered
     near = get_close_matches(lowered, known, n=1)
     found = f"{name} is not one of {', '.join(known)}" + (f"; did you mean {near[0]}?" if near else "")
-    failure = Failure("usage", f"--dialect {name}", (found,), "reslice init --help")
-    error = Misused("init", [failure], unchanged="nothing was read or written")
+    failure = Failure("usage", f"--dialect {name}", (found,), f"reslice {command} --help")
+    error = Misused(command, [failure], unchanged="nothing was read or written")
     error.meant = (name, near[0]) if near else None
     raise error
 
@@ -72,17 +72,21 @@ OWN = {"duckdb": ("duckdb", "DuckDB"), "postgresql": ("postgres", "PostgreSQL")}
 """Of each engine, its dialect as sqlglot calls it, and its name as people do."""
 
 
-def read(name: str, text: str, dialect: str | None, engine: str = "duckdb") -> Script:
+Marking = Callable[[str, str], Marked]
+"""Makes a text, by the lexical rules of a dialect, into one whose placeholders and templates are marked."""
+
+
+def read(name: str, text: str, dialect: str | None, engine: str = "duckdb", mark: Marking = marked) -> Script:
     """Return the statements of a file, read in `dialect`; where none is given, in the first that reads them all.
 
     The dialect of the database is tried first.
     """
     if dialect is not None:
-        return _read(name, text, check_dialect(dialect))
+        return _read(name, text, check_dialect(dialect), mark)
     own, called = OWN[engine]
     scripts = []
     for tried in (own, *(each for each in _TRIED if each != own)):
-        script = _read(name, text, tried)
+        script = _read(name, text, tried, mark)
         if not script.unread:
             if tried != own:
                 script.unsure.append(
@@ -95,8 +99,8 @@ def read(name: str, text: str, dialect: str | None, engine: str = "duckdb") -> S
     return best
 
 
-def _read(name: str, text: str, dialect: str) -> Script:
-    script = Script(name, dialect, marked(text, dialect))
+def _read(name: str, text: str, dialect: str, mark: Marking) -> Script:
+    script = Script(name, dialect, mark(text, dialect))
     with quiet():
         for start, piece in _pieces(script):
             try:
