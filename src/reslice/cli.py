@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from reslice import __version__, cli_bug, cli_log
+from reslice.cli_audit import audit, rule
 from reslice.cli_commands import Group
 from reslice.cli_doctor import doctor
 from reslice.cli_init import init
@@ -37,6 +38,7 @@ from reslice.stopping import SIGNALS, heard
     sections={
         "every day": (plan, run, verify, status, history, show, restore, versions),
         "set up": (init, doctor),
+        "others' code": (audit, rule),
         "learn": (demo,),
     },
     examples=(

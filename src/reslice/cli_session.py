@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reslice.values import Run
 
 
-_LOOKS = frozenset({"plan", "verify", "status", "history", "show", "doctor"})
+_LOOKS = frozenset({"plan", "verify", "status", "history", "show", "doctor", "audit", "rule"})
 """Commands that are there for their answer alone: the target is as it was, whatever becomes of them."""
 
 

@@ -95,6 +95,12 @@ def error_json(
         fields |= {"target": None, "run": None, "pruned": False, "versions": []}
     elif command == "doctor":
         fields |= {"engine": None, "checks": []}
+    elif command == "audit":
+        from reslice.report_audit import audit_json
+
+        fields |= audit_json(None)
+    elif command == "rule":
+        fields |= {"rules": []}
     elif command == "show":
         fields |= {"run": None, "slices": [], "groups": []}
     elif command == "init":
