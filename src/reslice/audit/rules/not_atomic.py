@@ -102,9 +102,8 @@ def _why(write: Write, delete: Statement) -> str:
 
 def _between(write: Write, delete: Statement) -> list[Statement]:
     statements = write.script.statements
-    places = {id(each): at for at, each in enumerate(statements)}
-    first, last = places.get(id(delete), -1), places.get(id(write.statement), -1)
-    return list(statements[first + 1 : last]) if 0 <= first < last else []
+    first = next((at for at, each in enumerate(statements) if each.base == delete.base), write.position)
+    return list(statements[first + 1 : write.position])
 
 
 def _commits(statement: Statement, dialect: str) -> bool:

@@ -1,0 +1,7 @@
+-- dialect: duckdb
+-- expect: nothing
+begin transaction;
+delete from daily_orders;
+insert into daily_orders
+select order_date, channel, count(*) as order_count from orders_fact group by order_date, channel;
+commit;

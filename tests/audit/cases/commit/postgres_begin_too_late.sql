@@ -1,0 +1,8 @@
+-- dialect: postgres
+-- expect: RS202 at 3
+delete from daily_orders where order_date between :start and :end;
+begin;
+insert into daily_orders (order_date, channel, order_count)
+select order_date, channel, count(*) from orders_fact
+where order_date between :start and :end group by order_date, channel;
+commit;

@@ -1,0 +1,6 @@
+-- dialect: mysql
+-- expect: RS203 at 3
+truncate table daily_orders;
+insert into daily_orders
+select order_date, channel, count(*), sum(amount_cents) from orders_fact
+where order_date between '2026-01-01' and '2026-01-31' group by order_date, channel;

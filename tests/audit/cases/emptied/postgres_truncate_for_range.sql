@@ -1,0 +1,8 @@
+-- dialect: postgres
+-- expect: RS203 at 4
+begin;
+truncate table daily_orders;
+insert into daily_orders
+select order_date, channel, count(*), sum(amount_cents) from orders_fact
+where order_date between :start and :end group by order_date, channel;
+commit;

@@ -1,0 +1,5 @@
+-- dialect: mysql
+-- expect: note RS205 at 4
+drop table if exists daily_orders;
+create table daily_orders as
+select order_date, channel, count(*) as order_count from orders_fact group by order_date, channel;
