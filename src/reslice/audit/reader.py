@@ -30,7 +30,7 @@ SECONDS_MAX = 20.0
 DEPTH_MAX = 400
 """The deepest nesting of brackets that is read."""
 
-READERS = {Kind.SQL: "reslice.audit.sql"}
+READERS = {Kind.SQL: "reslice.audit.sql", Kind.DBT: "reslice.audit.dbt"}
 """Of each kind of file, the module that reads it."""
 
 _MISTAKES = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, NotImplementedError)
