@@ -1,4 +1,4 @@
-"""The writes of a script: each INSERT, MERGE, UPDATE and CREATE with what the statements before it do to its table."""
+"""The writes of a script: each INSERT, MERGE, UPDATE and CREATE with what the statements around it do to its table."""
 
 from __future__ import annotations
 
@@ -7,169 +7,161 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from reslice.audit.aggregate import grain_of, is_aggregate
+from reslice.audit.guards import Guard, guards_in
+from reslice.audit.history import History, Removal, history_of, is_within_old
 from reslice.audit.known import name_of
-from reslice.audit.script import Script, Statement
+from reslice.audit.matching import Match, matched, matched_by_using
+from reslice.audit.naming import run_column_of, table_columns
+from reslice.audit.script import Script
+from reslice.audit.stages import looked_through, stages_of
+from reslice.audit.steps import Step, names_of, target_of
 from reslice.audit.write import Way, Write
 from reslice.reading.outputs import JobQuery
-from reslice.reading.statements import flat, is_temporary, merged_query, query_in, written_query
+from reslice.reading.statements import merged_query, query_in, written_query
+
+_IN_PLACE = (Way.APPEND, Way.FILL, Way.UPSERT)
+"""The ways of an INSERT that rows which were removed before make a replacement."""
 
 
 def writes_of(script: Script) -> tuple[Write, ...]:
     """Return the writes of a script, in order, without those of tables that only serve a later one.
 
     Such stages are tables of the session, and tables that are made anew and then read by a later write of the script:
-    what they hold is looked through.
+    what they hold is looked through. A table that several writes fill anew is left out as well.
     """
-    found = [write for statement in script.statements for write in _written(script, statement)]
-    stages = {write.table: write.query for write in found if _is_stage(write, found)}
-    for write in found:
-        _see_through(write, stages)
-    return tuple(write for write in found if not _is_stage(write, found))
+    history = history_of(script)
+    found = [write for index in range(len(history.steps)) for write in _written(script, history, index)]
+    stages = stages_of(found, history, script)
+    kept = [write for write in found if write.table not in stages and not _is_one_of_several(write, found, history)]
+    for write in kept:
+        looked_through(write, stages)
+        _tell(write)
+    for write, index in zip(kept, _indexes(kept, history), strict=True):
+        _settle(write, history, index)
+    return tuple(kept)
 
 
-def _written(script: Script, statement: Statement) -> Iterator[Write]:
-    node = statement.node
-    if isinstance(node, exp.Insert):
-        yield _insert(script, statement, node)
-    elif isinstance(node, exp.Merge):
-        yield _merge(script, statement, node)
-    elif isinstance(node, exp.Update) and isinstance(node.this, exp.Table):
-        yield _made(script, statement, name_of(node.this), Way.UPDATE, _updated_from(node))
+def _indexes(writes: list[Write], history: History) -> list[int]:
+    places = {id(step.statement): index for index, step in enumerate(history.steps)}
+    return [places[id(write.statement)] for write in writes]
+
+
+def _is_one_of_several(write: Write, found: list[Write], history: History) -> bool:
+    if not history.made.get(write.table):
+        return False
+    return sum(each.table == write.table and each.way is not Way.UPDATE for each in found) > 1
+
+
+def _written(script: Script, history: History, index: int) -> Iterator[Write]:
+    step = history.steps[index]
+    node = step.node
+    target = target_of(node)
+    if isinstance(node, exp.Insert) and target is not None:
+        yield _insert(script, step, node, name_of(target))
+    elif isinstance(node, exp.Merge) and target is not None:
+        yield _merge(script, step, node, name_of(target))
+    elif isinstance(node, exp.Update) and target is not None:
+        write = _made(script, step, name_of(target), Way.UPDATE, _updated_from(node))
+        write.matches = _updated_matches(node)
+        yield write
     elif isinstance(node, exp.Create) and node.kind == "TABLE":
         query = written_query(node)
         if query is not None:
-            yield _made(script, statement, name_of(node.this), Way.REPLACE, query)
-    elif isinstance(node, exp.Select) and node.args.get("into"):
+            yield _made(script, step, name_of(node.this), Way.REPLACE, query)
+    elif isinstance(node, exp.Select) and target is not None:
         query = node.copy()
         query.set("into", None)
-        yield _made(script, statement, name_of(node.args["into"].this), Way.REPLACE, query)
+        yield _made(script, step, name_of(target), Way.REPLACE, query)
 
 
-def _made(
-    script: Script, statement: Statement, table: str, way: Way, query: exp.Query | None, keys: tuple[str, ...] = ()
-) -> Write:
+def _made(script: Script, step: Step, table: str, way: Way, query: exp.Query | None) -> Write:
     job = None if query is None else JobQuery(query, script.dialect)
-    return Write(script, statement, table, way, job, None, _head(script, statement), keys=keys)
+    return Write(script, step.statement, table, way, job, None, _head(script, step), position=step.position)
 
 
-def _head(script: Script, statement: Statement) -> tuple[int, int]:
+def _head(script: Script, step: Step) -> tuple[int, int]:
     """Return the span from a statement's first word to the name of the table it writes."""
-    start, end = script.span(exp.Placeholder(), statement)
-    node = statement.node
+    node = step.node
     table = node.args["into"].this if isinstance(node, exp.Select) and node.args.get("into") else node.this
     name = table.this if isinstance(table, exp.Schema) else table
     identifier = name.this if isinstance(name, exp.Table) else None
-    if isinstance(identifier, exp.Identifier) and "start" in identifier.meta:
-        end = max(end, script.span(identifier, statement)[1])
+    has_place = isinstance(identifier, exp.Identifier) and "start" in identifier.meta
+    if node is not script.statements[step.position].node and isinstance(identifier, exp.Identifier) and has_place:
+        return script.span(identifier, step.statement)
+    start, end = script.span(exp.Placeholder(), step.statement)
+    if isinstance(identifier, exp.Identifier) and has_place:
+        end = max(end, script.span(identifier, step.statement)[1])
     return start, end
 
 
-def _insert(script: Script, statement: Statement, node: exp.Insert) -> Write:
+def _insert(script: Script, step: Step, node: exp.Insert, table: str) -> Write:
     conflict = node.args.get("conflict")
-    keys: tuple[str, ...] = ()
+    declared = script.table(table)
     way = Way.APPEND
+    keys: tuple[str, ...] = ()
     if node.args.get("overwrite") or node.args.get("where") is not None:
         way = Way.OVERWRITE
+    elif node.args.get("using"):
+        way, keys = Way.KEYED, tuple(each.name.lower() for each in node.args["using"])
     elif isinstance(conflict, exp.OnConflict):
         way = Way.UPSERT if conflict.expressions else Way.FILL
-        keys = tuple(each.name.lower() or each.this.name.lower() for each in conflict.args.get("conflict_keys") or [])
+        keys = tuple(
+            column.name.lower() for each in conflict.args.get("conflict_keys") or [] for column in _columns_in(each)
+        )
     elif node.args.get("ignore") or node.args.get("alternative") == "ignore":
         way = Way.FILL
     elif node.args.get("alternative") == "replace":
         way = Way.UPSERT
-    write = _made(script, statement, name_of(node.this), way, written_query(node), keys)
+    elif declared.replacing:
+        way, keys = Way.UPSERT, declared.replacing
+    write = _made(script, step, table, way, written_query(node))
     if isinstance(node.this, exp.Schema):
         write.columns = tuple(each.name.lower() for each in node.this.expressions)
-    if way is Way.APPEND:
-        _after_delete(write)
+    if way in (Way.UPSERT, Way.FILL) and not keys and not (conflict is not None and conflict.args.get("constraint")):
+        keys = _enforced_key(write)
+        if not keys and declared.types:
+            write.way = Way.APPEND  # there is no key that a row could conflict with
+    elif not keys and way in (Way.UPSERT, Way.FILL) and len(declared.unique) == 1:
+        keys = declared.unique[0]
+    write.keys = keys
+    write.matches = tuple(Match(key) for key in keys)
     return write
 
 
-def _after_delete(write: Write) -> None:
-    """Take in what the statements before an INSERT remove of its table, since the last one that wrote it."""
-    before = write.script.statements[: write.script.statements.index(write.statement)]
-    for statement in reversed(before):
-        node = statement.node
-        if isinstance(node, exp.Delete) and deleted_table(node) == write.table:
-            write.delete, write.way = statement, _way_of_delete(node, write.table)
-            if write.way is Way.KEYED:
-                write.keys = deleted_keys(node, write.table)
-            break
-        if isinstance(node, exp.TruncateTable) and write.table in map(name_of, node.expressions):
-            write.delete, write.way = statement, Way.EMPTIED
-            break
-        if isinstance(node, exp.Insert | exp.Merge) and name_of(node.this) == write.table:
-            break
-    if write.delete is not None:
-        number = write.statement.transaction
-        write.is_atomic = number is not None and write.delete.transaction == number
+def _columns_in(part: exp.Expr) -> list[exp.Expr]:
+    columns: list[exp.Expr] = list(part.find_all(exp.Column))
+    return columns or list(part.find_all(exp.Identifier))
 
 
-def deleted_table(node: exp.Delete) -> str:
-    """Return the table that a DELETE removes rows of, by the last part of its name in small letters."""
-    target = node.this if isinstance(node.this, exp.Table) else None
-    named = node.args.get("tables") or []
-    if named and target is not None:  # DELETE alias FROM table AS alias JOIN …
-        for each in target.find_all(exp.Table):
-            if each.alias_or_name.lower() == named[0].name.lower():
-                return each.name.lower()
-    return name_of(named[0] if named else target)
+def _enforced_key(write: Write) -> tuple[str, ...]:
+    """Return a key of the table that the rows of an INSERT can conflict with."""
+    usable = [key for key in write.declared.unique if not write.columns or set(key) <= set(write.columns)]
+    return usable[0] if usable else ()
 
 
-def _way_of_delete(node: exp.Delete, table: str) -> Way:
-    """Return whether a DELETE removes all rows, those of keys that come from other rows, or those of a range."""
-    condition = node.args.get("where")
-    if node.args.get("using") or (isinstance(node.this, exp.Table) and node.this.args.get("joins")):
-        return Way.KEYED
-    if condition is None or (isinstance(condition.this, exp.Boolean) and condition.this.this):
-        return Way.EMPTIED
-    return Way.KEYED if deleted_keys(node, table) else Way.RANGED
-
-
-def deleted_keys(node: exp.Delete, table: str) -> tuple[str, ...]:
-    """Return the columns of the table by which a DELETE finds rows that other rows name; empty when it does not."""
-    condition = node.args.get("where")
-    if condition is None:
-        return ()
-    keys: list[str] = []
-    for each in flat(condition.this):
-        if isinstance(each, exp.In) and each.args.get("query") is not None:
-            keys += [column.name.lower() for column in each.this.find_all(exp.Column)]
-        elif isinstance(each, exp.Exists):
-            inner = each.find(exp.Where)
-            keys += _matched(inner.this if inner is not None else None, {table})
-        elif node.args.get("using") or (isinstance(node.this, exp.Table) and node.this.args.get("joins")):
-            keys += _matched(each, {table, node.this.alias_or_name.lower()})
-    return tuple(dict.fromkeys(keys))
-
-
-def _matched(condition: exp.Expr | None, names: set[str]) -> list[str]:
-    """Return the columns of a table, which goes by `names`, that a condition sets equal to a column of another."""
-    found = []
-    for each in flat(condition):
-        if isinstance(each, exp.EQ | exp.NullSafeEQ):
-            sides = [side for side in (each.this, each.expression) if isinstance(side, exp.Column)]
-            own = [side for side in sides if side.table.lower() in names]
-            found += [side.name.lower() for side in own[:1] if len(sides) == 2]
-    return found
-
-
-def _merge(script: Script, statement: Statement, node: exp.Merge) -> Write:
+def _merge(script: Script, step: Step, node: exp.Merge, table: str) -> Write:
     whens = node.args["whens"].expressions if node.args.get("whens") else []
     kinds = {
         (bool(when.args.get("matched")), bool(when.args.get("source")), _then(when.args.get("then"))) for when in whens
     }
     inserts = any(then == "insert" for _, _, then in kinds)
     updates = any(matched and then in ("update", "delete") for matched, _, then in kinds)
-    if any(not matched and by_source and then == "delete" for matched, by_source, then in kinds):
+    query = merged_query(node)
+    removes_matched = any(matched and then == "delete" for matched, _, then in kinds)
+    removes_absent = any(not matched and by_source and then == "delete" for matched, by_source, then in kinds)
+    if removes_absent or (removes_matched and inserts and query is not None and _reads(query, table)):
         way = Way.SYNC
     elif inserts:
         way = Way.UPSERT if updates else Way.FILL
     else:
         way = Way.UPDATE
-    names = {node.this.alias_or_name.lower(), name_of(node.this)}
-    keys = tuple(dict.fromkeys(_matched(node.args.get("on"), names)))
-    return _made(script, statement, name_of(node.this), way, merged_query(node), keys)
+    write = _made(script, step, table, way, query)
+    using = node.args.get("using_cond")
+    write.matches = matched_by_using(using) if using else matched(node.args.get("on"), names_of(node))
+    write.keys = tuple(each.column for each in write.matches)
+    if way is Way.SYNC:
+        write.delete = step.statement
+    return write
 
 
 def _then(action: exp.Expr | None) -> str:
@@ -181,42 +173,148 @@ def _then(action: exp.Expr | None) -> str:
     return "insert" if text.startswith("insert") else "delete" if text.startswith("delete") else "update"
 
 
+def _reads(tree: exp.Expr, table: str) -> bool:
+    return any(name_of(each) == table for each in tree.find_all(exp.Table))
+
+
 def _updated_from(node: exp.Update) -> exp.Query | None:
+    """Return the query that brings the new values of an UPDATE: the first that is joined to the table."""
     start = node.args.get("from_")
-    source = start.this if start is not None else None
-    if isinstance(source, exp.Table):
-        return exp.select("*").from_(source.copy())
-    return query_in(source) if isinstance(source, exp.Subquery) else None
+    own = names_of(node)
+    holders = [start.this if start is not None else None, node.this]
+    sources = [
+        holders[0],
+        *(join.this for each in holders if each is not None for join in each.args.get("joins") or []),
+    ]
+    for source in sources:
+        if isinstance(source, exp.Table) and not {source.alias_or_name.lower(), name_of(source)} & own:
+            bare = source.copy()
+            bare.set("joins", None)
+            query: exp.Query = exp.select("*").from_(bare)
+        else:
+            inner = query_in(source) if isinstance(source, exp.Subquery) else None
+            if inner is None:
+                continue
+            query = inner
+        if node.args.get("with_"):
+            query = query.copy()
+            query.set("with_", node.args["with_"].copy())
+        return query
+    return None
 
 
-def _is_stage(write: Write, found: list[Write]) -> bool:
-    """Whether a table only serves a later write: it is the session's own, or made anew and then read by another."""
-    is_own = write.table.startswith("#") or (isinstance(write.node, exp.Create) and is_temporary(write.node))
-    if write.way is Way.REPLACE and is_own:
-        return True
-    if write.way not in (Way.REPLACE, Way.EMPTIED):
-        return False
-    after = found[found.index(write) + 1 :]
-    return any(each.table != write.table and write.table in _read_by(each) for each in after)
+def _updated_matches(node: exp.Update) -> tuple[Match, ...]:
+    """Return how an UPDATE finds the row that brings the new values."""
+    where = node.args.get("where")
+    names = names_of(node)
+    found = list(matched(where.this if where is not None else None, names))
+    start = node.args.get("from_")
+    for holder in (start.this if start is not None else None, node.this):
+        for join in holder.args.get("joins") or [] if holder is not None else []:
+            found += matched(join.args.get("on"), names)
+    return tuple({each.column: each for each in found}.values())
 
 
-def _read_by(write: Write) -> set[str]:
-    return {table.name.lower() for table in write.query.tree.find_all(exp.Table)} if write.query is not None else set()
-
-
-def _see_through(write: Write, stages: dict[str, JobQuery | None]) -> None:
-    """Let a query know the stages that it reads as if each were one of its WITH; then tell what it aggregates."""
+def _tell(write: Write) -> None:
+    """Tell what the query of a write aggregates, in the columns of the table."""
     query = write.query
     if query is None:
         write.is_aggregate = False if isinstance(write.node.args.get("expression"), exp.Values) else None
         return
-    pending = _read_by(write)
-    while pending:
-        name = pending.pop()
-        stage = stages.get(name)
-        if stage is not None and name != write.table and name not in query.named:
-            query.named[name] = stage.tree
-            query.named.update({key: value for key, value in stage.named.items() if key not in query.named})
-            pending |= {table.name.lower() for table in stage.tree.find_all(exp.Table)}
     write.is_aggregate = is_aggregate(query)
-    write.grain = grain_of(query)
+    columns = table_columns(write)
+    grain = grain_of(query)
+    write.grain = None if grain is None else tuple(dict.fromkeys(columns.get(each, each) for each in grain))
+    write.run_column = run_column_of(write, columns)
+
+
+def _settle(write: Write, history: History, index: int) -> None:
+    """Take in what other statements of the script do to the table of a write."""
+    table = write.table
+    write.resets = frozenset(column for at, column in history.resets.get(table, []) if at < index)
+    if write.way in _IN_PLACE and history.is_fresh(table, index):
+        write.way = Way.REPLACE
+        return
+    if write.way in _IN_PLACE:
+        _take_guard(write, history, index)
+        _take_removal(write, history, index)
+    if write.way is Way.UPSERT:
+        _take_absent(write, history, index)
+
+
+def _take_removal(write: Write, history: History, index: int) -> None:
+    """Take in what was removed of the table before rows are added."""
+    ways = (Way.RANGED, Way.EMPTIED, Way.KEYED) if write.way is Way.APPEND else (Way.RANGED, Way.EMPTIED)
+    removal = history.removal(write.table, index, ways=ways)
+    if removal is None or (removal.is_old and not is_within_old(write.query, write.table)):
+        return
+    write.delete, write.way = removal.statement, removal.way
+    if removal.way is Way.KEYED:
+        if not _comes_back(removal, write):
+            write.way = Way.RANGED
+        write.matches = removal.matches
+        write.keys = tuple(each.column for each in removal.matches)
+    write.is_atomic = _is_atomic(removal, history.steps[index])
+
+
+def _is_atomic(removal: Removal, step: Step) -> bool | None:
+    if removal.step.position == step.position:
+        is_one = step.statement.node is not step.node or bool(step.within)
+        return True if is_one else None
+    number = step.statement.transaction
+    return number is not None and removal.statement.transaction == number
+
+
+def _comes_back(removal: Removal, write: Write) -> bool:
+    """Whether the rows that a DELETE finds others by are those that are added, and not a list of what to renew."""
+    if write.query is None:
+        return True
+    named = {table for each in removal.others for table in each.reads()}
+    return not named or bool(named & _main_tables(write.query))
+
+
+def _main_tables(query: JobQuery) -> set[str]:
+    """Return the tables that a query takes its rows from, not those that only limit them."""
+    found: set[str] = set()
+    pending: list[exp.Expr] = [query.tree]
+    while pending:
+        tree = pending.pop()
+        if isinstance(tree, exp.SetOperation):
+            pending += [tree.this, tree.expression]
+        elif isinstance(tree, exp.Subquery):
+            pending.append(tree.this)
+        elif isinstance(tree, exp.Select):
+            start = tree.args.get("from_")
+            first = start.this if start is not None else None
+            if isinstance(first, exp.Table) and name_of(first) not in found:
+                found.add(name_of(first))
+                if name_of(first) in query.named:
+                    pending.append(query.named[name_of(first)])
+            elif isinstance(first, exp.Subquery):
+                pending.append(first)
+    return found
+
+
+def _take_guard(write: Write, history: History, index: int) -> None:
+    """Take in a condition by which an INSERT leaves out what is there."""
+    if write.way is not Way.APPEND or write.query is None:
+        return
+    step = history.steps[index]
+    guard: Guard | None = guards_in(write.query, write.table, step)
+    if guard is None:
+        return
+    updated = guard.is_after_update or any(at < index for at in history.updated.get(write.table, []))
+    write.way = Way.UPSERT if updated else Way.FILL
+    write.matches = guard.matches
+    write.keys = tuple(each.column for each in guard.matches)
+    write.is_watermark = guard.is_watermark
+
+
+def _take_absent(write: Write, history: History, index: int) -> None:
+    """Take in another statement that removes the rows which the source does not have."""
+    for each in history.removals.get(write.table, []):
+        if each.is_absent and each.index != index:
+            write.way, write.delete = Way.SYNC, each.statement
+            number = write.statement.transaction
+            write.is_atomic = number is not None and each.statement.transaction == number
+            return

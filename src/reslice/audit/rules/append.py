@@ -3,6 +3,9 @@
 Each run adds the rows of its range beside those that are there already. The first run is right. The second doubles
 every sum, and nothing says so: the statement succeeds.
 
+Rows that are not aggregated are another matter, and are not meant: a log of events is appended to, and rightly so. Nor
+are rows that carry the run's own id, where the readers choose the run.
+
 Bad (postgres):
 
     insert into daily_orders
@@ -23,13 +26,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlglot import exp
+
+from reslice.audit.finding import Sort
+from reslice.audit.known import name_of
 from reslice.audit.rule import Found
 from reslice.audit.write import Way, Write
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
+_VERSION_HELP = (
+    "give every run an id of its own, also when it is tried again, and let readers choose one run for each slice"
+)
 
 
 def write(write: Write) -> Iterator[Found]:
     """Yield an append of rows that are aggregated."""
-    if write.way is Way.APPEND and write.is_aggregate:
-        yield Found(write.span, f"each run adds its rows to {write.table} again, and removes none")
+    if write.way is not Way.APPEND or not write.is_aggregate or write.refused_by is not None:
+        return
+    if write.is_version:
+        detail = f"the rows of each run stand apart only by {write.run_column}"
+        yield Found(write.span, f"{detail}: readers of {write.called} have to choose one", Sort.NOTE, _VERSION_HELP)
+    elif _is_log(write):
+        detail = f"{write.called} gets one row for each run, with the time of the run"
+        yield Found(write.span, f"{detail}, and is taken for a log", Sort.NOTE)
+    elif not _is_own_figure(write) and not _is_correction(write):
+        yield Found(write.span, f"each run adds its rows to {write.called} again, and removes none")
+
+
+def _is_log(write: Write) -> bool:
+    """Whether one row is added that says when it was: totals of all rows, and a time of the clock."""
+    query = write.query
+    if query is None or not isinstance(query.tree, exp.Select) or query.tree.args.get("group") is not None:
+        return False
+    clocks = (exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTimestampLTZ, exp.Systimestamp, exp.UtcTimestamp)
+    names = {"now", "getdate", "getutcdate", "sysdate", "sysdatetime", "clock_timestamp", "systimestamp"}
+    return any(
+        isinstance(each.origin.unalias(), clocks)
+        or (isinstance(each.origin, exp.Anonymous) and str(each.origin.this).lower() in names)
+        or (isinstance(each.origin, exp.Column) and each.origin.name.lower() in names)
+        for each in query.outputs()
+        if each.origin is not None
+    )
+
+
+def _is_own_figure(write: Write) -> bool:
+    """Whether the only aggregate is a figure of the table itself, such as the number that comes after the highest."""
+    query = write.query
+    if query is None or not isinstance(query.tree, exp.Select) or query.tree.args.get("group") is not None:
+        return False
+    return {name_of(each) for each in query.tree.find_all(exp.Table)} == {write.table}
+
+
+def _is_correction(write: Write) -> bool:
+    """Whether what is added is the difference to what the table holds: the second run adds nothing."""
+    query = write.query
+    if query is None:
+        return False
+    for output in query.outputs():
+        for each in output.origin.find_all(exp.Sub) if output.origin is not None and output.select is not None else ():
+            for column in each.expression.find_all(exp.Column):
+                if output.select is not None and _is_from_table(write, column, output.select):
+                    return True
+    return False
+
+
+def _is_from_table(write: Write, column: exp.Column, select: exp.Select) -> bool:
+    query = write.query
+    assert query is not None, "a column stands in a query"
+    if query.tables(select).get(column.table.lower()) == write.table:
+        return True
+    inner = query.relations(select).get(column.table.lower())
+    return inner is not None and any(name_of(each) == write.table for each in inner.find_all(exp.Table))

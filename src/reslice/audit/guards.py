@@ -1,0 +1,89 @@
+"""Conditions by which an INSERT leaves out what its table holds already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reslice.audit.known import name_of
+from reslice.audit.matching import Match, matched, matched_by_using, others_in
+from reslice.audit.steps import Step
+from reslice.reading.outputs import JobQuery
+from reslice.reading.statements import flat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """What an INSERT leaves out: rows whose key is there, or (a watermark) rows that are not later than all of them.
+
+    `is_after_update` says that it leaves out what an UPDATE of the same statement changed.
+    """
+
+    matches: tuple[Match, ...] = ()
+    is_watermark: bool = False
+    is_after_update: bool = False
+
+
+def guards_in(query: JobQuery, table: str, step: Step) -> Guard | None:
+    """Return the condition of an INSERT's query, or of an IF around it, that leaves out what the table holds."""
+    updates = {name for name, node in step.within.items() if isinstance(node, exp.Update) and _is(node.this, table)}
+    for select in query.tree.find_all(exp.Select):
+        found = next(_guards(select, table, updates), None)
+        if found is not None:
+            return found
+    for each in query.tree.find_all(exp.Except):
+        if _reads(each.expression, {table}):
+            return Guard()
+    for condition, is_true in step.branches:
+        if is_true and isinstance(condition.this, exp.Not) and _reads(condition.this, {table}):
+            return Guard()
+    return None
+
+
+def _guards(select: exp.Select, table: str, updates: set[str]) -> Iterator[Guard]:
+    where = select.args.get("where")
+    condition = where.this if where is not None else None
+    names = {table, *updates}
+    for each in others_in(condition, (), select.args.get("joins") or []):
+        if each.is_absent and each.reads() & names:
+            yield Guard(_inside_out(each.source, condition, select, names), False, bool(each.reads() & updates))
+    for part in flat(condition):
+        highest = part.expression if isinstance(part, exp.GT) else part.this if isinstance(part, exp.LT) else None
+        if highest is not None and _is_highest(highest, table):
+            yield Guard((), is_watermark=True)
+
+
+def _inside_out(
+    source: tuple[exp.Expr, ...], condition: exp.Expr | None, select: exp.Select, names: set[str]
+) -> tuple[Match, ...]:
+    """Return the columns of the table that its rows are looked up by: the table stands inside of the condition."""
+    tables = [each for tree in source for each in tree.find_all(exp.Table) if name_of(each) in names]
+    aliases = {each.alias_or_name.lower() for each in tables} | names
+    for join in select.args.get("joins") or []:
+        if any(join.this is tree for tree in source):
+            return matched_by_using(join.args.get("using") or []) or matched(join.args.get("on"), aliases)
+    for each in flat(condition):
+        inner = each.unnest()
+        inner = inner.this.unnest() if isinstance(inner, exp.Not) else inner
+        if isinstance(inner, exp.Exists) and any(inner.this.args.get("from_") is tree for tree in source):
+            where = inner.this.args.get("where")
+            return matched(where.this if where is not None else None, aliases)
+        if isinstance(inner, exp.In) and inner.args.get("query") in source:
+            found = inner.args["query"].find(exp.Select)
+            return tuple(Match(column.alias_or_name.lower(), inner.this) for column in found.expressions)
+    return ()
+
+
+def _is_highest(value: exp.Expr, table: str) -> bool:
+    """Whether a value is the highest that the table holds."""
+    return value.find(exp.Max) is not None and _reads(value, {table})
+
+
+def _is(node: exp.Expr, table: str) -> bool:
+    return name_of(node) == table
+
+
+def _reads(tree: exp.Expr, names: set[str]) -> bool:
+    return any(name_of(each) in names for each in tree.find_all(exp.Table))

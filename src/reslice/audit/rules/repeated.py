@@ -1,0 +1,75 @@
+"""RS303: The rows that are merged are not unique by the key.
+
+Several rows of the source meet one row of the table. PostgreSQL, SQL Server, Oracle, Snowflake, BigQuery and Databricks
+refuse such a MERGE; DuckDB and MySQL keep one of the rows without a word and lose the others, and which one may differ
+from run to run.
+
+Bad (snowflake):
+
+    merge into daily_orders as target
+    using (
+      select order_date, channel, count(*) as order_count from orders
+      where order_date between :start and :end group by order_date, channel
+    ) as source
+    on target.order_date = source.order_date
+    when matched then update set order_count = source.order_count
+    when not matched then insert (order_date, channel, order_count)
+      values (source.order_date, source.channel, source.order_count)
+
+Good (bigquery):
+
+    merge daily_orders as target
+    using (
+      select order_date, channel, count(*) as order_count from orders
+      where order_date between @start and @end group by order_date, channel
+    ) as source
+    on target.order_date = source.order_date and target.channel = source.channel
+    when matched then update set order_count = source.order_count
+    when not matched then insert (order_date, channel, order_count)
+      values (source.order_date, source.channel, source.order_count)
+    when not matched by source and target.order_date between @start and @end then delete
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from reslice.audit.rule import Found
+from reslice.audit.uniqueness import finer_columns
+from reslice.audit.write import Way, Write
+
+HELP = "match by every column that the source is grouped by, or group it by the key alone"
+_SILENT = frozenset({"duckdb", "mysql", "sqlite", "clickhouse", "doris", "starrocks", "singlestore"})
+"""Dialects of databases that take one of several rows and say nothing (DuckDB 2.0.1 and 1.5 were seen to)."""
+
+
+def write(write: Write) -> Iterator[Found]:
+    """Yield a merge whose source is grouped by more than the key."""
+    more = repeated(write)
+    if more is None:
+        return
+    keys = " and ".join(write.keys)
+    happens = (
+        "one of its rows is kept and the others are lost, without a word" if is_silent(write) else "the statement fails"
+    )
+    yield Found(
+        write.spot(write.node.args.get("on")) if isinstance(write.node, exp.Merge) else write.span,
+        f"the source has a row for each {' and '.join(more)} too, and rows are matched by {keys} alone: "
+        f"where a {keys} has several, {happens}",
+    )
+
+
+def repeated(write: Write) -> tuple[str, ...] | None:
+    """Return the columns by which the source of a merge has more than one row for a key; None where it has not."""
+    if write.way not in (Way.UPSERT, Way.SYNC, Way.UPDATE) or not write.keys:
+        return None
+    if write.way is Way.UPDATE and not write.is_aggregate:
+        return None
+    return finer_columns(write) or None
+
+
+def is_silent(write: Write) -> bool:
+    """Whether the database takes one of several rows without an error."""
+    return write.dialect in _SILENT or isinstance(write.node, exp.Update)

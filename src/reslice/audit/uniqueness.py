@@ -1,0 +1,77 @@
+"""Whether the rows of a query are unique by the columns that a write matches them by."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from reslice.audit.naming import table_columns
+from reslice.audit.write import Write
+from reslice.reading.bounds import conjuncts
+from reslice.reading.marks import MARK
+from reslice.reading.outputs import JobQuery, Output, grain
+
+_DESCRIBES = re.compile(
+    r"(.+?)_?(?:name|label|title|desc|description|code|key|text|slug|email|type|category|status)", re.I
+)
+
+
+def finer_columns(write: Write) -> tuple[str, ...]:
+    """Return the columns of the table that the source has several rows of for one key; empty where none is known.
+
+    A column that the query holds at one value, or that is made from columns of the key alone, makes no second row; nor
+    does one that seems to describe a column of the key.
+    """
+    query = write.query
+    if query is None or write.grain is None or isinstance(query.tree, exp.SetOperation):
+        return ()
+    outputs = query.outputs()
+    if grain(query, outputs).unsure:
+        return ()
+    columns = table_columns(write)
+    by_name = {columns.get(each.name.lower(), each.name.lower()): each for each in outputs}
+    keys = set(write.keys)
+    behind = {name for key in keys if key in by_name for name in _plain(by_name[key], query)}
+    return tuple(
+        column
+        for column in write.grain
+        if column not in keys
+        and not _describes(column, keys)
+        and not (column in by_name and _is_held(by_name[column], behind, query))
+    )
+
+
+def _plain(output: Output, query: JobQuery) -> frozenset[str]:
+    """Return the column that an output is, as it is, at every level of the query."""
+    if isinstance(output.origin, exp.Column):
+        return frozenset({output.origin.name.lower()})
+    return frozenset()
+
+
+def _is_held(output: Output, behind: set[str], query: JobQuery) -> bool:
+    """Whether a column has one value only, or one for each value of the key."""
+    if output.origin is None or output.select is None:
+        return False
+    made_of = {each.name.lower() for each in output.origin.find_all(exp.Column) if not MARK.fullmatch(each.name)}
+    if made_of <= behind:
+        return True
+    where = output.select.args.get("where")
+    for each in conjuncts(where) if where is not None else []:
+        inner = each.unnest()
+        if isinstance(inner, exp.EQ):
+            for left, right in ((inner.this, inner.expression), (inner.expression, inner.this)):
+                own = {column.name.lower() for column in left.find_all(exp.Column)}
+                is_value = not [one for one in right.find_all(exp.Column) if not MARK.fullmatch(one.name)]
+                if is_value and own == made_of and (left == output.origin or isinstance(left.unnest(), exp.Column)):
+                    return True
+    return False
+
+
+def _describes(column: str, keys: set[str]) -> bool:
+    """Whether a column seems to say more about one of the key: channel_name of channel_id."""
+    found = _DESCRIBES.fullmatch(column)
+    stem = found[1] if found is not None else column
+    return any(
+        key in (stem, column) or key.removesuffix("_id") == stem for key in keys if key.endswith("_id") or key == stem
+    )
