@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+import reslice
 from reslice import ledger
 from reslice.cli import main
 from reslice.engines.postgres import rights
 from tests.conformance.databases import PostgresDatabase, Row, only
 from tests.conformance.orders import D1, D2, D3, T0, VERSION, Orders, changed, ordered
+from tests.postgres import ROLE
 
 pytestmark = only("postgresql", "a DuckDB file has no roles")
 
@@ -511,3 +519,55 @@ def test_rights_on_a_partitioned_target_are_those_on_the_whole(shop: Shop) -> No
     assert {row[:4] for row in shop.rows()} == set(changed((D1, "web", 2, 3600)))
     assert shop("restore", "r-0001", "--yes").code == 0
     assert {row[:4] for row in shop.rows()} == set(T0)
+
+
+@contextmanager
+def owners_turn(shop: Shop, holder: str) -> Iterator[tuple[int, str]]:
+    """Let the owner have the turn of the table, as a run or as a live writer; give the process, and what is said."""
+    with psycopg.connect(shop.database.url, application_name="by hand") as owner:
+        if holder == "a writer":
+            stands = "another publish, or a writer that holds its writer_lock,"
+            with reslice.writer_lock(owner, "daily_orders"):
+                yield owner.info.backend_pid, f"{stands} has the turn of public.daily_orders"
+            return
+        owner.execute("LOCK TABLE daily_orders IN ROW EXCLUSIVE MODE")
+        shop.correct(8, 1000)
+        shop.declare(timeouts={"lock": "60s"})
+        beside = threading.Thread(target=lambda: shop.run(D3))
+        beside.start()
+        waits = (
+            "SELECT pid FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND NOT granted"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        while not (pids := shop.database.rows(waits)):
+            time.sleep(0.01)
+        yield pids[0][0], "run r-0001 of daily_orders has the turn of public.daily_orders"
+        owner.rollback()
+        beside.join()
+
+
+@pytest.mark.parametrize("holder", ["a run", "a writer"])
+@pytest.mark.parametrize("is_let_go", [True, False])
+def test_whom_it_waits_for_is_told_with_the_rights_of_the_page(shop: Shop, holder: str, is_let_go: bool) -> None:
+    """What another role does, and since when, is not for every role to see; its process, role and name are."""
+    assert shop("init", "--ledger", owner=True).code == 0
+    shop.grant("run")
+    shop.correct(1, 1100)
+    application = "reslice" if holder == "a run" else "by hand"
+    with owners_turn(shop, holder) as (pid, held):
+        wait = "60s" if is_let_go else "1500ms"
+        script = "import sys; from reslice.cli import main; sys.exit(main())"
+        words = ["-C", str(shop.folder), "--config", shop.theirs.name, "run", "daily_orders", D1, "--wait", wait]
+        process = subprocess.Popen([sys.executable, "-c", script, *words], stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        who = f"{held}; process {pid}, role {ROLE}, {application}\n"
+        assert line == f"waiting: {who}"
+        if not is_let_go:
+            process.wait(timeout=60)
+    err = process.communicate(timeout=60)[1]
+    if is_let_go:
+        assert (process.returncode, err) == (0, "")
+        assert [row for row in shop.rows() if row[0] == D1] == [(D1, "store", 1, 700), (D1, "web", 2, 3600)]
+    else:
+        assert process.returncode == 4 and err.startswith("failed[database_busy]: ") and f"found:      {who}" in err

@@ -120,10 +120,12 @@ def no_fence(fence: Fence) -> Retryable:
     return not_available(fence.table, "its fence is gone from the ledger: somebody has deleted it")
 
 
-def not_our_turn(table: str, wait: timedelta) -> Retryable:
-    """Return the error for a turn that did not come in time."""
+IN_FRONT = "a publish of this table, or another writer that holds its lock, is under way"
+
+
+def not_our_turn(table: str, wait: timedelta, found: str = IN_FRONT) -> Retryable:
+    """Return the error for a turn that did not come in time; `found` says who has it, where that is known."""
     asked = f"the turn of {table} within {wait.total_seconds():g}s"
-    found = "a publish of this table, or another writer that holds its lock, is under way"
     failure = Failure("database_busy", asked, (found,), 'try again, or wait longer: wait="10m"')
     return Retryable(table, [failure], unchanged="nothing was written")
 

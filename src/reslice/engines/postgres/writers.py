@@ -31,6 +31,7 @@ from reslice.engines.postgres.errors import lines_of
 from reslice.engines.postgres.marks import numbered
 from reslice.engines.postgres.publish import RECONNECT_SECONDS
 from reslice.engines.postgres.target import KINDS, resolve
+from reslice.engines.postgres.waiting import still_held, turn
 from reslice.engines.sql import text_literal
 from reslice.engines.writers import (
     Fence,
@@ -190,10 +191,21 @@ def _wait_for_turn(writer: WriterConnection, fence: Fence, wait: timedelta, dead
     while True:
         try:
             return _take(writer, fence, deadline - time.monotonic())
+        except driver.LockNotAvailable as error:
+            raise not_our_turn(fence.table, wait, _in_front(writer, fence)) from error
         except driver.SerializationFailure as error:
             writer.roll_back()
             if time.monotonic() >= deadline:
-                raise not_our_turn(fence.table, wait) from error
+                raise not_our_turn(fence.table, wait, _in_front(writer, fence)) from error
+
+
+def _in_front(writer: WriterConnection, fence: Fence) -> str:
+    """Say who has the turn, as far as this writer may know; no transaction is left open."""
+    writer.roll_back()
+    try:
+        return still_held(writer.execute, turn(fence.table, fence.named, fence.schema))
+    finally:
+        writer.roll_back()
 
 
 def _take(writer: WriterConnection, fence: Fence, seconds: float) -> _Turn:
