@@ -24,6 +24,10 @@ from reslice.reading.marks import Marked, marked
 _UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
 """What the parser of another project may end with on a text that is no SQL."""
 
+_CLASS = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
+_GOT = re.compile(r" but got <Token [^\n]*>")
+"""What the parser says of a part that is not there, in the words of its own classes."""
+
 _TRIED = ("duckdb", "postgres", "snowflake", "bigquery", "databricks", "tsql", "mysql", "redshift", "trino", "oracle")
 _FIRST_WORDS = re.compile(
     r"(?i)(?:insert\s+(?:into|overwrite)|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
@@ -84,38 +88,53 @@ def read(name: str, text: str, dialect: str | None, engine: str = "duckdb", mark
     if dialect is not None:
         return _read(name, text, check_dialect(dialect), mark)
     own, called = OWN[engine]
-    scripts = []
+    best: Script | None = None
     for tried in (own, *(each for each in _TRIED if each != own)):
-        script = _read(name, text, tried, mark)
+        script = _read(name, text, tried, mark, len(best.unread) if best is not None else None)
         if not script.unread:
             if tried != own:
                 script.unsure.append(
                     f"dialect: it was read as {tried}, since it is not {called}'s; name it with --dialect"
                 )
             return script
-        scripts.append(script)
-    best = min(scripts, key=lambda each: len(each.unread))
+        if best is None or len(script.unread) < len(best.unread):
+            best = script
+    assert best is not None, "several dialects are tried"
     best.unsure.append(f"dialect: no dialect reads all of {name}; name the one it is in:  --dialect NAME")
     return best
 
 
-def _read(name: str, text: str, dialect: str, mark: Marking) -> Script:
+def _read(name: str, text: str, dialect: str, mark: Marking, unread_max: int | None = None) -> Script:
+    """Return the statements of a text in a dialect; the reading ends early where so many could not be read."""
     script = Script(name, dialect, mark(text, dialect))
     with quiet():
-        for start, piece in _pieces(script):
-            try:
-                found = sqlglot.parse(piece, dialect=dialect)
-            except _UNREADABLE as error:
-                script.unread.append(_unread(error, script))
-                script.unread_at.append(start)
-                continue
-            script.statements += [each for each in found if each is not None]
-            script.offsets += [start for each in found if each is not None]
+        for piece in _pieces(script, text):
+            if piece.read is None:
+                try:
+                    piece.read = sqlglot.parse(piece.text, dialect=dialect)
+                except _UNREADABLE as error:
+                    script.unread.append(_unread(error, script, text, piece.start))
+                    script.unread_at.append(piece.start)
+                    if unread_max is not None and len(script.unread) >= unread_max:
+                        break
+                    continue
+            found = [each for each in piece.read if each is not None]
+            script.statements += found
+            script.offsets += [piece.start] * len(found)
     return script
 
 
-def _pieces(script: Script) -> Iterator[tuple[int, str]]:
-    """Yield the statements of a text and where each begins.
+@dataclass(slots=True)
+class _Piece:
+    """A part of a text that is read by itself, where it begins, and what was read in it; None: not yet."""
+
+    start: int
+    text: str
+    read: list[exp.Expr | None] | None = None
+
+
+def _pieces(script: Script, source: str) -> Iterator[_Piece]:
+    """Yield the statements of a text, which was made from a source.
 
     It is cut at semicolons, and where one is left out, before the next first word.
     """
@@ -123,16 +142,16 @@ def _pieces(script: Script) -> Iterator[tuple[int, str]]:
     try:
         tokens = sqlglot.tokenize(text, dialect=script.dialect)
     except _UNREADABLE as error:
-        script.unread.append(_unread(error, script))
+        script.unread.append(_unread(error, script, source, 0))
         script.unread_at.append(0)
         return
     script.unsure += _commas(tokens)
-    start = 0
-    for token in tokens:
+    start = first = 0
+    for place, token in enumerate(tokens):
         if token.token_type.name == "SEMICOLON":
-            yield from _without_semicolons(start, text[start : token.start], script.dialect)
-            start = token.end + 1
-    yield from _without_semicolons(start, text[start:], script.dialect)
+            yield from _without_semicolons(start, text[start : token.start], tokens[first:place], script.dialect)
+            start, first = token.end + 1, place + 1
+    yield from _without_semicolons(start, text[start:], tokens[first:], script.dialect)
 
 
 def _commas(tokens: Sequence[Any]) -> list[str]:
@@ -143,19 +162,21 @@ def _commas(tokens: Sequence[Any]) -> list[str]:
     return [f"line {line}: two commas in a row were read as one" for line in dict.fromkeys(doubled)]
 
 
-def _without_semicolons(start: int, piece: str, dialect: str) -> Iterator[tuple[int, str]]:
+def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) -> Iterator[_Piece]:
     """Yield a piece as it is when it can be read; else what stands between its lines that begin a statement."""
-    if not piece.strip():
+    if not tokens:
         return
+    for token in tokens:  # nodes count their places from where the piece begins
+        token.start, token.end = token.start - start, token.end - start
     try:
-        found = sqlglot.parse(piece, dialect=dialect)
+        found = sqlglot.Dialect.get_or_raise(dialect).parser().parse(tokens, text)
     except _UNREADABLE:
         found = []
     is_whole = bool(found) and not any(isinstance(each, exp.Command) for each in found)
-    yield from [(start, piece)] if is_whole else _cut(start, piece)
+    yield from [_Piece(start, text, found)] if is_whole else _cut(start, text)
 
 
-def _cut(start: int, piece: str) -> Iterator[tuple[int, str]]:
+def _cut(start: int, piece: str) -> Iterator[_Piece]:
     depth, lines = 0, [""]
     for line in piece.splitlines(keepends=True):
         is_first = depth == 0 and _FIRST_WORDS.match(line.strip()) is not None
@@ -166,7 +187,7 @@ def _cut(start: int, piece: str) -> Iterator[tuple[int, str]]:
     for each in lines:
         text = _BRACKETS.sub(lambda found: re.sub(r"\S", " ", found[0]), each)
         if text.strip():
-            yield start, text
+            yield _Piece(start, text)
         start += len(each)
 
 
@@ -181,16 +202,25 @@ def _goes_on(before: str, line: str) -> bool:
     return first == "merge" and word in ("delete", "insert", "set") and "when" in before.lower()
 
 
-def _unread(error: BaseException, script: Script) -> str:
-    """Return what keeps a statement from being read, in one line with the job's own words."""
+def _unread(error: BaseException, script: Script, source: str, start: int) -> str:
+    """Return what keeps a statement that begins at `start` from being read, in one line with the job's own words."""
     details = getattr(error, "errors", None)
     if details:
         first = details[0]
-        place = f"line {first['line']}: " if first.get("line") else ""
+        place = f"line {_line(script, source, start, first['line'])}: " if first.get("line") else ""
         near = f", near {first['highlight']}" if first.get("highlight") else ""
-        return script.marked.shown(f"{place}{first.get('description') or 'not read'}{near}")
+        said = _GOT.sub("", _CLASS.sub("something is missing", first.get("description") or "not read"))
+        return script.marked.shown(f"{place}{said}{near}")
     text = str(error).splitlines()
     return script.marked.shown(text[0][:200]) if text and text[0] else type(error).__name__
+
+
+def _line(script: Script, source: str, start: int, number: int) -> int:
+    """Return the number in the source of a line of the statement that begins at `start` in the marked text."""
+    at = start
+    for _ in range(number - 1):
+        at = script.marked.text.find("\n", at) + 1 or len(script.marked.text)
+    return source.count("\n", 0, script.marked.origin(at)) + 1
 
 
 @contextmanager
