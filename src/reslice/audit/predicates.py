@@ -17,7 +17,7 @@ from reslice.audit.known import Known
 from reslice.audit.values import Value, value_of
 from reslice.contract import Unit
 from reslice.reading.marks import MARK
-from reslice.reading.outputs import JobQuery, is_day, unit_of, zone_of
+from reslice.reading.outputs import JobQuery, unit_of, zone_of
 from reslice.reading.statements import flat
 
 _TIME_NAME = re.compile(r"(?:_at|_ts|_time|_tstamp|timestamp|_dttm|_datetime)$|^(?:ts|datetime|time|created|updated)$")
@@ -98,7 +98,7 @@ def _unit(node: exp.Expr) -> Unit | None:
         return _CALLS.get(name, unit_of(node))
     if isinstance(node, exp.Trunc) and node.args.get("decimals") is None:
         return Unit.DAY
-    return Unit.DAY if is_day(node) else unit_of(node)
+    return unit_of(node)
 
 
 def conditions(
@@ -259,9 +259,11 @@ def is_dated(condition: Condition, known: Known) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of a column: from `low`, up to and without `high`; `also` is another `high` that it may mean as well.
+    """A range of a column: from `low`, up to and without `high`. None where a side has no bound.
 
-    `values` are those of a list. `parts` are the year, month and so on that it is made of. None where a side is open.
+    Of a time, `is_high_closed` says that `high` itself is part of it, and `also` is the end of the day that `high`
+    begins; `is_low_open` that `low` is not part of it. `values` are those of a list, and `parts` the year, month and so
+    on that it is made of. `is_nameless` says that a placeholder is known by its place alone.
     """
 
     low: Value | None = None
@@ -270,7 +272,8 @@ class Range:
     values: frozenset[tuple[str, int, int]] | None = None
     parts: frozenset[tuple[str, tuple[str, int, int]]] = frozenset()
     is_nameless: bool = False
-    is_closed: bool = False
+    is_high_closed: bool = False
+    is_low_open: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -301,11 +304,12 @@ def _narrowed(made: Range, each: Condition, unit: Unit | None) -> Range:
             return replace(made, values=frozenset(value.key() for value in each.values))
         first, last = run
     if each.kind != "high":
-        made = replace(made, low=after(first, unit) if each.is_open and unit is not None else first)
+        low = after(first, unit) if each.is_open and unit is not None else first
+        made = replace(made, low=low, is_low_open=each.is_open and unit is None)
     if each.kind != "low":
         high = last if each.is_open else after(last, unit)
-        also = after(last, Unit.DAY) if unit is None and not each.is_open and last.is_midnight else None
-        made = replace(made, high=high, also=also, is_closed=not each.is_open)
+        is_closed = unit is None and not each.is_open and not last.is_last_second
+        made = replace(made, high=high, also=after(last, Unit.DAY) if is_closed else None, is_high_closed=is_closed)
     return made
 
 
@@ -340,5 +344,5 @@ def _with_parts(made: Range, parts: Mapping[str, Value]) -> Range:
         first = value_of(exp.Literal.string(text), {})
         if first is not None:
             length = {1: {"months": 12}, 2: {"months": 1}, 3: {"seconds": _SECONDS_OF_DAY}}[len(written)]
-            return replace(made, low=first, high=first.moved(**length), is_closed=True)
+            return replace(made, low=first, high=first.moved(**length))
     return replace(made, parts=frozenset((name, value.key()) for name, value in parts.items()))

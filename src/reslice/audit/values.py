@@ -42,8 +42,14 @@ CLOCK_NAMES = frozenset(
         "transaction_timestamp",
     }
     | {"timeofday", "utc_timestamp", "utc_date", "now64", "unix_timestamp", "systimestamp", "localtimestamp"}
+    | {"get_current_timestamp", "get_current_time", "current_localtimestamp", "current_localtime", "nowinblock"}
+    | {"sysdatetimeoffset", "current_datetime", "current_time", "localtime", "utc_time", "current_unix_timestamp"}
 )
 """Functions, in small letters, that tell the time and that are not always read as such."""
+COLUMN_CLOCKS = frozenset(
+    {"sysdate", "systimestamp", "current_date", "current_timestamp", "localtimestamp", "current_datetime", "systime"}
+)
+"""Those that are written without brackets, so that they are read as columns."""
 _WRAPPERS = (
     exp.Paren,
     exp.Cast,
@@ -92,6 +98,7 @@ _DATE = re.compile(
     r"\s*(\d{4})-?(\d\d)-?(\d\d)(?:[ T](\d\d):?(\d\d)(?::?(\d\d)(?:\.(\d+))?)?)?(?:Z|[+-]\d\d:?\d\d)?\s*"
 )
 _CLOCK_TIME = re.compile(r"[ T]*(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?\s*")
+_PLACEHOLDER = re.compile(r"^(?:%\(|[#$:@{\s])*(.*?)(?:\)s|[}\s])*$", re.DOTALL)
 _NAMELESS = re.compile(r"\?|%s")
 _DAY_MACRO = re.compile(r"macros\.ds_add\(\s*(\w+)\s*,\s*(-?\d+)\s*\)")
 _SAME_DAY = {"ds_nodash": ("ds", 0), "tomorrow_ds": ("ds", 1), "tomorrow_ds_nodash": ("ds", 1)}
@@ -188,10 +195,11 @@ def _plain(node: exp.Expr, marks: Mapping[str, str]) -> Value | None:
         return named(marks.get(node.name, node.name))
     if isinstance(node, exp.Parameter | exp.Placeholder):
         return named(node.name) if node.name else Value("?", is_nameless=True)
-    is_column_clock = isinstance(node, exp.Column) and not node.table and node.name.lower() in CLOCK_NAMES
+    is_column_clock = isinstance(node, exp.Column) and not node.table and node.name.lower() in COLUMN_CLOCKS
     is_call = isinstance(node, exp.Anonymous) and str(node.this).lower() in CLOCK_NAMES
     if isinstance(node, _CLOCKS) or is_column_clock or is_call:
-        is_day = isinstance(node, exp.CurrentDate | exp.UtcDate) or node.name.lower() in ("today", "curdate")
+        name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+        is_day = isinstance(node, exp.CurrentDate | exp.UtcDate) or name in ("today", "curdate", "yesterday")
         return Value(CLOCK, kind="day" if is_day else "time")
     if isinstance(node, exp.DateFromParts):
         parts = [_number(node.args.get(name)) for name in ("year", "month", "day")]
@@ -203,7 +211,7 @@ def named(text: str) -> Value:
     """Return the value of a placeholder as it is written: `:start`, `%(start)s`, `${start}`, `{{ ds }}`."""
     if _NAMELESS.fullmatch(text):
         return Value("?", is_nameless=True)
-    inside = " ".join(text.strip("#$%:@{}() ").removesuffix(")s").lower().split())
+    inside = " ".join(_PLACEHOLDER.sub(r"\1", text).lower().split())
     inside = inside.split(":")[-1] if re.fullmatch(r"[\w:]+", inside) else inside
     macro = _DAY_MACRO.fullmatch(inside)
     if macro is not None:

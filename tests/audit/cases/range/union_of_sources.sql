@@ -1,0 +1,9 @@
+-- dialect: postgres
+-- expect: RS201 at 4
+begin;
+delete from daily_orders where order_date between :start and :end;
+insert into daily_orders (order_date, channel, order_count)
+select order_date, 'web', count(*) from web_orders where order_date between :start and :end group by 1
+union all
+select order_date, 'store', count(*) from store_orders where order_date >= :start group by 1;
+commit;
