@@ -206,7 +206,14 @@ KINDS_NEXT: dict[str, str] = {
     "restored": (
         "Somebody put these rows back. Ask who and why: `reslice show RUN`. If the source is right by now, approve."
     ),
-    "unconfirmed": "Look with `reslice show RUN --diff`; then the same command on a terminal, or with `--yes`.",
+    "sandbox": (
+        "What is in the way is under *found*: the right to make a database (`ALTER ROLE … CREATEDB`), room, or other "
+        "sessions. Or prove it `--in-place`."
+    ),
+    "unconfirmed": (
+        "Look with `reslice show RUN --diff`, or at what a proof in place would touch; then the same command on a "
+        "terminal, or with `--yes`."
+    ),
     "closed_through": "Wait until the slice has ended, or approve.",
     "max_slices": "Check the range you typed, then approve.",
     "database_unavailable": (
@@ -219,6 +226,10 @@ KINDS_NEXT: dict[str, str] = {
         "The same command again. If it fails again, the message under *found* names the cause in the source."
     ),
     "publish_failed": "Read the message: a CHECK, a full disk. Then the same command again.",
+    "command_failed": (
+        "The end of what the command said is under *found*. Let it run in the sandbox by itself first: `--keep` keeps "
+        "that. `--timeout` gives it more time."
+    ),
     "write_aborted": (
         "Write again, under the lock. If an error inside the block was caught there, let it pass: it has ended the "
         "transaction."
@@ -231,6 +242,10 @@ KINDS_NEXT: dict[str, str] = {
         "writer take turns with publishes: see [Live writers](writers.md)."
     ),
     "not_read_back": "`reslice plan` of the same range: when nothing differs, the rows are as they were staged.",
+    "not_put_back": (
+        "Run the statements under *next*: they put the rows from before back out of the copy that is kept. Then remove "
+        "the copy."
+    ),
     "internal": (
         "A bug. `reslice history` tells what became of the run; the named file has the details, without secrets."
     ),

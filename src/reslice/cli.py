@@ -23,6 +23,7 @@ from reslice.cli_commands import Group
 from reslice.cli_doctor import doctor
 from reslice.cli_init import init
 from reslice.cli_look import demo, history, show
+from reslice.cli_prove import prove
 from reslice.cli_restore import restore
 from reslice.cli_run import plan, run, verify
 from reslice.cli_session import Session
@@ -38,7 +39,7 @@ from reslice.stopping import SIGNALS, heard
     sections={
         "every day": (plan, run, verify, status, history, show, restore, versions),
         "set up": (init, doctor),
-        "others' code": (audit, rule),
+        "others' code": (audit, prove, rule),
         "learn": (demo,),
     },
     examples=(

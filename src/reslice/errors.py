@@ -194,7 +194,8 @@ KINDS: dict[str, Kind] = {
     "total_change": Kind(Stopped, "the total of a measure over the range would move by more than the contract allows"),
     "removed_groups": Kind(Stopped, "groups would be removed and the contract wants a person to see it"),
     "restored": Kind(Stopped, "the run would undo a restore"),
-    "unconfirmed": Kind(Stopped, "a restore wants a person to look at it first, and to say yes"),
+    "sandbox": Kind(Refused, "no copy of the database can be made to run a command in"),
+    "unconfirmed": Kind(Stopped, "a restore, or a proof in place, wants a person to look first, and to say yes"),
     "closed_through": Kind(Stopped, "the range holds slices that are still filling"),
     "max_slices": Kind(Stopped, "the range has more slices than the contract allows in one run"),
     # try again (4)
@@ -208,12 +209,16 @@ KINDS: dict[str, Kind] = {
     "write_aborted": Kind(
         Retryable, "what was written under a writer_lock was not committed; everything was rolled back"
     ),
+    "command_failed": Kind(Retryable, "a command that was to be proven failed, or took too long"),
     # look first (5)
     "outcome_unknown": Kind(OutcomeUnknown, "the commit was sent and no answer came back"),
     "slipped_in": Kind(
         OutcomeUnknown, "committed, and the target no longer holds the staged rows: another writer got in"
     ),
     "not_read_back": Kind(OutcomeUnknown, "committed, and the committed slices could not be read again"),
+    "not_put_back": Kind(
+        OutcomeUnknown, "the rows from before a proof in place could not be put back; a copy of them is kept"
+    ),
     "internal": Kind(OutcomeUnknown, "a bug in reslice: what became of the target is not known until it is looked at"),
     # part-way (6), interrupted (129, 130, 143)
     "partly_published": Kind(PartlyPublished, "some slices are published, each whole; the rest are as they were"),

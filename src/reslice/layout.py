@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 
-_PLAIN = {"→": "->", "…": "..."}
+_PLAIN = {"→": "->", "…": "...", "\N{MULTIPLICATION SIGN}": "x"}
 """What stands in for our own signs where the terminal's encoding lacks them."""
 
 
-_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|status|history|show|restore|versions|init|doctor)\b)")
+_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|status|history|show|restore|versions|init|doctor|prove)\b)")
 
 
 def placed(text: str, place: str) -> str:

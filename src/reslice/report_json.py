@@ -95,6 +95,10 @@ def error_json(
         fields |= {"target": None, "run": None, "pruned": False, "versions": []}
     elif command == "doctor":
         fields |= {"engine": None, "checks": []}
+    elif command == "prove":
+        from reslice.report_prove_json import proof_json
+
+        fields |= proof_json(None)
     elif command == "audit":
         from reslice.report_audit import audit_json
 

@@ -64,7 +64,22 @@ def reslice(shop: Path, capsys: pytest.CaptureFixture[str]) -> Reslice:
 # Help
 
 
-COMMANDS = ["plan", "run", "verify", "status", "history", "show", "restore", "versions", "init", "doctor", "demo"]
+COMMANDS = [
+    "plan",
+    "run",
+    "verify",
+    "status",
+    "history",
+    "show",
+    "restore",
+    "versions",
+    "init",
+    "doctor",
+    "audit",
+    "prove",
+    "rule",
+    "demo",
+]
 HEAVY = ("duckdb", "pydantic", "ruamel", "rich")
 
 
@@ -93,7 +108,7 @@ def test_help_begins_with_examples_and_prints_to_stdout(
 def test_no_command_is_a_question_for_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    sections = ["Every day:", "Set up:", "Learn:"]
+    sections = ["Every day:", "Set up:", "Others' code:", "Learn:"]
     assert [line for line in out.splitlines() if line in sections] == sections
     assert re.findall(r"^  ([a-z]+)  +[A-Z]", out.split("Every day:\n")[1], re.MULTILINE) == COMMANDS
 

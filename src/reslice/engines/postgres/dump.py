@@ -1,0 +1,58 @@
+"""Copying a database of which somebody else makes use: by PostgreSQL's own pg_dump and pg_restore, where they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+_KEYS = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "hostaddr": "PGHOSTADDR",
+         "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY",
+         "options": "PGOPTIONS", "dbname": "PGDATABASE"}  # fmt: skip
+_DEBIAN = Path("/usr/lib/postgresql")
+
+
+def copied(source: dict[str, str], copy: dict[str, str]) -> tuple[str, ...]:
+    """Fill an empty database with what another one holds; return why that was not possible, or nothing."""
+    said: list[str] = []
+    for dump, restore in _programs():
+        with tempfile.TemporaryDirectory(prefix="reslice-dump-") as folder:
+            file = str(Path(folder) / "dump")
+            options = ("--format=custom", "--compress=0", "--no-owner", "--no-privileges", "--no-comments")
+            trouble = _run([dump, *options, f"--file={file}"], source)
+            if trouble:
+                said.append(trouble)
+                continue
+            restored = ("--no-owner", "--no-privileges", "--exit-on-error", f"--dbname={copy['dbname']}")
+            trouble = _run([restore, *restored, file], copy)
+            return (trouble,) if trouble else ()
+    return tuple(dict.fromkeys(said)) or ("there is no pg_dump here",)
+
+
+def _programs() -> list[tuple[str, str]]:
+    """Return pairs of pg_dump and pg_restore: of the PATH, then those that Debian keeps elsewhere, the newest first."""
+    folders = [Path(each) for each in os.environ.get("PATH", "").split(os.pathsep) if each]
+    numbered = [each for each in _DEBIAN.glob("*/bin") if re.fullmatch(r"\d+", each.parent.name)]
+    folders += sorted(numbered, key=lambda each: -int(each.parent.name))
+    found = []
+    for folder in folders:
+        dump, restore = (shutil.which(name, path=str(folder)) for name in ("pg_dump", "pg_restore"))
+        if dump and restore:
+            found.append((dump, restore))
+    return found
+
+
+def _run(words: list[str], parameters: dict[str, str]) -> str:
+    """Run one of them on a database; return what it said when it failed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    environment |= {name: parameters[key] for key, name in _KEYS.items() if key in parameters}
+    ended = subprocess.run(
+        words, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    if not ended.returncode:
+        return ""
+    lines = [line for line in ended.stderr.splitlines() if line.strip()]
+    return lines[0] if lines else f"{Path(words[0]).name} ended with {ended.returncode}"

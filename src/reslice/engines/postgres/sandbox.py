@@ -1,0 +1,370 @@
+"""A PostgreSQL database in which somebody's command may run: a copy made by the server, dropped afterwards.
+
+`CREATE DATABASE … TEMPLATE` copies it file by file while nobody else is connected; otherwise pg_dump and pg_restore
+copy what the role may read. A sandbox belongs to the connection that made it, which bears its name for as long as it
+lives: one that a killed proof has left is known by that no connection does.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote as percent
+
+import psycopg
+from psycopg import errors as driver
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from reslice.contract import Connection
+from reslice.engines.postgres import connect
+from reslice.engines.postgres.connection import open_connection, opened_by
+from reslice.engines.postgres.dump import copied
+from reslice.engines.postgres.errors import failed, lines_of
+from reslice.engines.postgres.sandbox_way import TAKEN, VARIABLES, run_script, url_of
+from reslice.engines.sandbox import Look, Way
+from reslice.engines.sql import quote
+from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
+
+__all__ = ["left", "make", "run_script"]
+
+PREFIX = "reslice_prove_"
+WAIT = timedelta(seconds=5)
+SETTLE_SECONDS = 30.0
+STEP_SECONDS = 0.02
+MAINTENANCE = ("postgres", "template1")
+"""Databases from which another one can be made or dropped, in the order in which they are tried."""
+
+_LEFT = """
+SELECT datname FROM pg_catalog.pg_database AS d JOIN pg_catalog.pg_roles AS r ON r.oid = d.datdba
+WHERE r.rolname = current_user AND datname LIKE 'reslice\\_prove\\_%%' AND coalesce(
+    (SELECT description FROM pg_catalog.pg_shdescription AS s WHERE s.objoid = d.oid
+        AND s.classoid = 'pg_catalog.pg_database'::regclass), '') <> 'kept'
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity AS a
+        WHERE a.application_name = substr(datname, 1, length('reslice_prove_') + 12))
+ORDER BY datname
+"""
+"""The sandboxes of this role that no living proof bears the name of."""
+
+
+def make(connection: Connection, *, in_place: bool, more: bool, on_step: Callable[[str], None]) -> PostgresPlace:
+    """Return a place for a command; what an earlier proof left that was killed is removed and named.
+
+    Raises what a connection raises, and Refused[sandbox] where the role may make no database, or where the database is
+    in use and there is no pg_dump.
+    """
+    parameters = _parameters(connection, on_step)
+    if in_place:
+        return InPlace(connection, parameters)
+    return Sandbox.of(connection, parameters, more=more)
+
+
+def _parameters(connection: Connection, on_step: Callable[[str], None]) -> dict[str, str]:
+    """Return what the server was connected to by, as libpq settled on it; the connection is closed again."""
+    opened = open_connection(connection, WAIT, lambda text: on_step(f"waiting: {text}"))
+    try:
+        settled = {key: str(value) for key, value in conninfo_to_dict(opened_by(opened)).items() if value is not None}
+    finally:
+        opened.close()
+    given = {key for key, value in conninfo_to_dict(connection.url).items() if value}
+    usual = {key for key in VARIABLES if key != "hostaddr" and (key, settled.get(key)) != ("sslmode", "prefer")}
+    return {key: settled[key] for key in (*VARIABLES, *sorted(given)) if key in settled and key in usual | given}
+
+
+class PostgresPlace:
+    """What a copy and the database itself have in common."""
+
+    def __init__(self, connection: Connection, parameters: dict[str, str], shown: str) -> None:
+        self.connection = connection
+        self.parameters = parameters
+        self.shown = shown
+        self.kept = ""
+        self.notes: tuple[str, ...] = ()
+        self.schema = f"{PREFIX}{secrets.token_hex(6)}"
+
+    def way(self) -> Way:
+        """Return how a command finds the database."""
+        environment = {name: self.parameters[key] for key, name in VARIABLES.items() if key in self.parameters}
+        url = url_of(self.parameters)
+        password = self.parameters.get("password", "")
+        hidden = tuple(dict.fromkeys(each for each in (password, percent(password, safe="")) if each))
+        return Way(url, "", environment | {"RESLICE_URL": url}, TAKEN, hidden)
+
+    @contextmanager
+    def look(self, *, writes: bool = False) -> Iterator[Look]:
+        """Connect to it; the schema of the evidence is made when it is not there."""
+        with _looking(self._own(), writes=True) as engine:
+            with engine.translated(None, "the schema of the evidence"):
+                engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(self.schema)}")
+            yield Look(engine, quote(self.schema))
+
+    def _own(self) -> Connection:
+        return replace(self.connection, url=make_conninfo("", **self.parameters), shown=self.shown)
+
+    def mark(self, table: str) -> str:
+        """Return a digest of where the rows of a table are and who wrote them; empty where they have no place."""
+        row = "hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0)"
+        with suppress(psycopg.Error), closing(psycopg.connect(self._own().url, autocommit=True)) as opened:
+            found = opened.execute(f"SELECT count(*), sum({row}) FROM {table}".encode()).fetchone()
+            return str(found)
+        return ""
+
+    def is_in_use(self) -> bool:
+        """Return False: in the database itself others are at work as well."""
+        return False
+
+    def settle(self) -> None:
+        """Wait until no other session of the database is at work; one that goes on for too long is ended."""
+        until = time.monotonic() + SETTLE_SECONDS
+        with psycopg.connect(self._own().url, autocommit=True) as opened:
+            while opened.execute(
+                "SELECT 1 FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
+                " AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND usename = current_user"
+            ).fetchone():
+                if time.monotonic() > until:
+                    opened.execute(
+                        "SELECT pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity WHERE datname ="
+                        " current_database() AND pid <> pg_backend_pid() AND usename = current_user"
+                    )
+                    return
+                time.sleep(STEP_SECONDS)
+
+    def put_back_by_hand(self, table: str) -> str:
+        """Return the statements by which a person puts the rows from before back."""
+        return f"BEGIN; DELETE FROM {table}; INSERT INTO {table} SELECT * FROM {self.schema}.kept; COMMIT;"
+
+
+class Sandbox(PostgresPlace):
+    """A copy of the database; dropped when it is removed, whoever is connected to it."""
+
+    def __init__(
+        self, connection: Connection, parameters: dict[str, str], keeper: psycopg.Connection[Any], name: str
+    ) -> None:
+        super().__init__(connection, {**parameters, "dbname": name}, f"database {name}")
+        self._real = parameters
+        self._keeper = keeper
+        self._name = name
+        self._count = 1
+        self._is_first = True
+        self._has_origin = False
+
+    @classmethod
+    def of(cls, connection: Connection, parameters: dict[str, str], *, more: bool) -> Sandbox:
+        """Make the first copy of a database, and one more that fresh copies are made of."""
+        token = f"{PREFIX}{secrets.token_hex(6)}"
+        keeper = _keeper(connection, parameters, token)
+        sandbox = cls(connection, parameters, keeper, token)
+        try:
+            _refuse_without_right(connection, keeper)
+            sandbox.notes = _sweep(keeper)
+            first = f"{token}_0" if more else token
+            copied_by = _made(connection, keeper, first, parameters)
+            if more:
+                sandbox._has_origin = True
+                _create(keeper, token, first)
+            sandbox.notes = (*sandbox.notes, *copied_by)
+        except BaseException:
+            sandbox.remove()
+            raise
+        return sandbox
+
+    def is_in_use(self) -> bool:
+        """Whether anybody is connected to it; asked from another database, so that it is not disturbed."""
+        found = self._keeper.execute(
+            "SELECT 1 FROM pg_catalog.pg_stat_activity WHERE datname = %s AND backend_type = 'client backend' LIMIT 1",
+            [self._name],
+        )
+        return found.fetchone() is not None
+
+    def look_at_real(self) -> AbstractContextManager[Look]:
+        """Connect to the database that this is a copy of, only to read."""
+        return _looking_at_real(replace(self.connection, url=make_conninfo("", **self._real)))
+
+    def another(self) -> Sandbox:
+        """Return a fresh copy of the database as it was copied first."""
+        assert self._has_origin, "fresh copies are made of one that no command ran in"
+        self._count += 1
+        name = f"{self._name}_{self._count}"
+        _create(self._keeper, name, f"{self._name}_0")
+        found = Sandbox(self.connection, self._real, self._keeper, name)
+        found._is_first = False
+        return found
+
+    def keep(self) -> str:
+        """Let the database stay, and return its URL without a password."""
+        self._keeper.execute(f"COMMENT ON DATABASE {quote(self._name)} IS 'kept'")
+        self._end(keep=self._name)
+        return url_of({key: value for key, value in self.parameters.items() if key != "password"})
+
+    def remove(self) -> None:
+        """Drop the database, whoever is still connected to it."""
+        if not self._is_first:
+            _drop(self._keeper, self._name)
+            return
+        self._end()
+
+    def _end(self, keep: str = "") -> None:
+        """Drop every copy but one, and let go of the server."""
+        with suppress(psycopg.Error):
+            rows = self._keeper.execute(
+                "SELECT datname FROM pg_catalog.pg_database WHERE starts_with(datname, %s)", [self._name]
+            ).fetchall()
+            for (name,) in rows:
+                if name != keep:
+                    _drop(self._keeper, name)
+        self._keeper.close()
+
+
+class InPlace(PostgresPlace):
+    """The database itself; the evidence, and the rows from before, are in a schema of its own until it is removed."""
+
+    def __init__(self, connection: Connection, parameters: dict[str, str]) -> None:
+        super().__init__(connection, parameters, connection.shown)
+        self.kept = f"schema {self.schema}"
+        with psycopg.connect(self._own().url, autocommit=True) as opened:
+            rows = opened.execute(
+                "SELECT n.nspname FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_class AS c"
+                " ON c.relnamespace = n.oid AND c.relname = 'kept'"
+                " WHERE n.nspname LIKE 'reslice\\_prove\\_%' ORDER BY 1"
+            ).fetchall()
+        self.notes = tuple(
+            f"schema {name} holds rows that a proof in place kept and did not put back, in its table kept"
+            for (name,) in rows
+        )
+
+    def look_at_real(self) -> None:
+        """Return None: there is no other database."""
+        return
+
+    def another(self) -> Sandbox:
+        """Refuse: there is no copy, so there is no fresh one."""
+        raise AssertionError("a proof in place has no copies")
+
+    def keep(self) -> str:
+        """Return the database: it is nobody's copy."""
+        return self.shown
+
+    def remove(self) -> None:
+        """Drop the schema with what was kept; the database stays."""
+        with psycopg.connect(self._own().url, autocommit=True) as opened:
+            opened.execute(f"DROP SCHEMA IF EXISTS {quote(self.schema)} CASCADE".encode())
+
+
+@contextmanager
+def _looking(connection: Connection, *, writes: bool) -> Iterator[Any]:
+    engine = connect(connection, read_only=not writes, wait=WAIT, on_wait=lambda _: None)
+    try:
+        with engine.translated(None, "the zone of the session"):
+            engine.execute("SET TimeZone = 'UTC'")
+        yield engine
+    finally:
+        engine.close()
+
+
+@contextmanager
+def _looking_at_real(connection: Connection) -> Iterator[Look]:
+    with _looking(connection, writes=False) as engine:
+        yield Look(engine, "")
+
+
+def _keeper(connection: Connection, parameters: dict[str, str], name: str) -> psycopg.Connection[Any]:
+    """Return a connection beside the database that bears the sandbox's name for as long as it lives."""
+    error: psycopg.Error | None = None
+    for database in MAINTENANCE:
+        try:
+            opened = psycopg.connect(
+                make_conninfo("", **{**parameters, "dbname": database, "application_name": name}),
+                autocommit=True,
+                prepare_threshold=None,
+            )
+            with suppress(psycopg.Error):
+                opened.execute("SET idle_session_timeout = 0")
+            return opened
+        except psycopg.Error as tried:
+            error = tried
+    assert error is not None
+    raise failed(connection.shown, error, "a connection to make a database by", unchanged=_NOT_RUN) from None
+
+
+_NOT_RUN = "the command was not run"
+
+
+def _refuse_without_right(connection: Connection, keeper: psycopg.Connection[Any]) -> None:
+    row = keeper.execute(
+        "SELECT rolcreatedb OR rolsuper, quote_ident(rolname) FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    ).fetchone()
+    if row is not None and not row[0]:
+        found, after = f"the role {row[1]} may make no database", f"ALTER ROLE {row[1]} CREATEDB, or use --in-place"
+        raise _refused(connection, (found,), after)
+
+
+def _refused(connection: Connection, found: tuple[str, ...], after: str) -> Refused:
+    failure = Failure("sandbox", "a copy of the database to run the command in", found, after)
+    return Refused(connection.shown, [failure], unchanged=_NOT_RUN)
+
+
+def _made(
+    connection: Connection, keeper: psycopg.Connection[Any], name: str, parameters: dict[str, str]
+) -> tuple[str, ...]:
+    """Copy the database; return what there is to say of how."""
+    try:
+        _create(keeper, name, parameters["dbname"])
+        return ()
+    except (driver.ObjectInUse, driver.InsufficientPrivilege) as error:
+        why = lines_of(error)[0]
+    except psycopg.Error as error:
+        raise _failed(connection, error) from error
+    try:
+        _create(keeper, name, "template0")
+    except psycopg.Error as error:
+        raise _failed(connection, error) from error
+    found = copied(parameters, {**parameters, "dbname": name})
+    if found:
+        _drop(keeper, name)
+        others = "let the other sessions end" if "accessed" in why else "run as the database's owner"
+        after = f"{others}, or put pg_dump and pg_restore of the server's version on the PATH, or use --in-place"
+        raise _refused(connection, (why, *found), after)
+    return (f"the database was copied by pg_dump: {why}",)
+
+
+def _failed(connection: Connection, error: psycopg.Error) -> ResliceError:
+    failure = Failure("database_unavailable", "a copy of the database", lines_of(error, 3), SAME_AGAIN)
+    return Retryable(connection.shown, [failure], unchanged=_NOT_RUN)
+
+
+def _create(keeper: psycopg.Connection[Any], name: str, template: str) -> None:
+    """Make a database of another one. The server counts sessions that end right now for some moments longer."""
+    until = time.monotonic() + 1.0
+    while True:
+        try:
+            keeper.execute(f"CREATE DATABASE {quote(name)} TEMPLATE {quote(template)}".encode())
+            return
+        except driver.ObjectInUse:
+            if time.monotonic() > until:
+                raise
+        time.sleep(STEP_SECONDS)
+
+
+def _drop(keeper: psycopg.Connection[Any], name: str) -> None:
+    with suppress(psycopg.Error):
+        keeper.execute(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)".encode())
+
+
+# What an earlier proof left behind.
+
+
+def _sweep(keeper: psycopg.Connection[Any]) -> tuple[str, ...]:
+    """Drop the sandboxes of proofs that are gone, and say so."""
+    names = [name for (name,) in keeper.execute(_LEFT.replace("%%", "%").encode()).fetchall()]
+    for name in names:
+        _drop(keeper, name)
+    return tuple(f"dropped the database {name}, which a proof that was killed had left" for name in names)
+
+
+def left(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
+    """Name the sandboxes of this role whose proof is gone; nothing is dropped."""
+    return tuple(name for (name,) in connection.execute(_LEFT.replace("%%", "%").encode()).fetchall())

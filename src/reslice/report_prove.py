@@ -1,0 +1,303 @@
+"""The text and the JSON of prove: the verdict, what moved between runs, what is not as the source has it, the totals.
+
+The two questions stand apart: a command that repeats is not yet right, and one whose table is right may not repeat.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from reslice.layout import counted, escaped, placed, shown, table
+from reslice.prove.values import (
+    AtOnce,
+    Between,
+    Comparison,
+    Crash,
+    Group,
+    Moved,
+    Proof,
+    Source,
+    Verdict,
+)
+from reslice.report import fact_lines, sections
+from reslice.totals import EXACT, is_finite
+from reslice.values import Number
+
+GROUPS_SHOWN = 10
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+_HEADS = {
+    Between.RUNS: "between runs",
+    Between.SOURCE: "source → table after the last run",
+    Between.OUTSIDE: "outside the range, before → after the last run",
+    Between.KEYS: "keys after the last run",
+}
+
+
+def proof_text(proof: Proof, *, place: str = "") -> str:
+    """Return everything a user reads about a proof."""
+    return sections(
+        [_head(proof), _summary(proof)],
+        *(_groups(each, proof) for each in comparisons(proof)),
+        _totals(proof),
+        fact_lines(_facts(proof)),
+        [placed(escaped(text), place) for text in _talk(proof)],
+        [_closing(proof), f"next: {placed(next_step(proof), place)}"],
+    )
+
+
+def _head(proof: Proof) -> str:
+    scope = proof.subject.scope
+    about = escaped(proof.subject.name)
+    return f"{proof.verdict}: {about}" + (f" for {scope.text}, {scope.words}" if scope is not None else "")
+
+
+def _summary(proof: Proof) -> str:
+    """Return the verdict in a sentence."""
+    match proof.verdict:
+        case Verdict.NOT_REPEATABLE:
+            moved = proof.between_runs
+            return f"the table is not as run 1 left it: {_counts(moved)}"
+        case Verdict.STILL_WRONG:
+            return f"{_runs(proof)} left the same rows, and they are not right: {'; '.join(_wrongs(proof))}"
+        case Verdict.NOT_PROVEN:
+            return f"the command left the sandbox as it was in {_runs(proof)}: nothing could have been doubled"
+    equal = ", and they are those of the source" if proof.equals_source else ""
+    return f"{_runs(proof)} left the same rows{equal}"
+
+
+def _runs(proof: Proof) -> str:
+    return f"{len(proof.runs)} runs"
+
+
+def _counts(comparison: Comparison) -> str:
+    """Return how many groups there are of each kind."""
+    words = [f"{number} {_plural(kind, number)}" for kind, number in comparison.counts.items()]
+    return f"{counted(comparison.count, 'group')}, {', '.join(words)}"
+
+
+def _plural(kind: Group, number: int) -> str:
+    """Return the word for so many groups of a kind."""
+    if number == 1:
+        return str(kind)
+    return {Group.DIFFERS: "differ"}.get(
+        kind, f"{kind}s" if kind in (Group.REPEATED_KEY, Group.NULL_KEY) else str(kind)
+    )
+
+
+def _wrongs(proof: Proof) -> Iterator[str]:
+    """Yield what is wrong with rows that repeat."""
+    if proof.source is not None and proof.source.error:
+        yield "the source could not be compared"
+    if proof.source is not None and proof.source.comparison is not None and proof.source.comparison.count:
+        yield f"{_counts(proof.source.comparison)} beside the source"
+    if proof.outside.count:
+        yield f"{counted(proof.outside.count, 'group')} outside the range moved"
+    for kind, number in proof.keys.counts.items():
+        if kind is Group.REPEATED_KEY or proof.subject.contract is not None:
+            yield f"{number} {_plural(kind, number)}"
+
+
+def comparisons(proof: Proof) -> Iterator[Comparison]:
+    """Yield what was compared, in the order in which it is told."""
+    yield proof.between_runs
+    if proof.source is not None and proof.source.comparison is not None:
+        yield proof.source.comparison
+    yield proof.outside
+    yield proof.keys
+
+
+def _groups(comparison: Comparison, proof: Proof) -> list[str]:
+    """Return a heading and one line per group."""
+    if not comparison.groups:
+        return []
+    head = f"run 1 → run {len(proof.runs)}" if comparison.between is Between.RUNS else _HEADS[comparison.between]
+    lines = group_lines(comparison.groups[:GROUPS_SHOWN])
+    left = comparison.count - min(len(comparison.groups), GROUPS_SHOWN)
+    more = [f"    … and {left} more: --json lists more of them"] if left else []
+    return [f"  {head}", *lines, *more]
+
+
+def group_lines(groups: Sequence[Moved]) -> list[str]:
+    """Return one line per group: what it is, its key, and the measures that moved, each with its factor."""
+    names = dict.fromkeys(name for group in groups for name in (group.before or group.after or {}))
+    rows = []
+    for group in groups:
+        key = " ".join(shown(value) for value in group.key.values())
+        rows.append([f"    {group.kind}", key, *(_cell(group, name) for name in names), _rows_cell(group)])
+    return table(rows, gap="   ")
+
+
+def _cell(group: Moved, name: str) -> str:
+    """Return one measure of a group; of both sides where it is on both, and moved."""
+    if group.before is None or group.after is None:
+        row: Mapping[str, Any] = group.after or group.before or {}
+        return f"{escaped(name)} {shown(row.get(name))}"
+    before, after = group.before.get(name), group.after.get(name)
+    return "" if before == after else f"{escaped(name)} {change_text(before, after)}"
+
+
+def _rows_cell(group: Moved) -> str:
+    if group.kind in (Group.REPEATED_KEY, Group.NULL_KEY):
+        return counted(group.rows_after, "row")
+    if group.rows_before <= 1 and group.rows_after <= 1:
+        gone = {Group.STALE: "not in the source", Group.REMOVED: "gone"}
+        return gone.get(group.kind, "") if None in (group.before, group.after) else ""
+    return f"{group.rows_before} → {counted(group.rows_after, 'row')}"
+
+
+def change_text(before: Any, after: Any) -> str:
+    """Return a value before and after, and how many times larger it is where that is a round number."""
+    text = f"{shown(before)} → {shown(after)}"
+    factor = _factor(before, after)
+    return f"{text}, {TIMES} {factor}" if factor else text
+
+
+def _factor(before: Any, after: Any) -> str:
+    """Return by how much a number was multiplied, when it grew and the factor has two digits at most; else nothing."""
+    numbers = (before, after)
+    if not all(isinstance(each, int | Decimal) and not isinstance(each, bool) for each in numbers):
+        return ""
+    if not before or not is_finite(before, after):
+        return ""
+    found = EXACT.divide(Decimal(after), Decimal(before))
+    rounded = found.quantize(Decimal("0.01"))
+    if found <= 1 or found != rounded:
+        return ""
+    return format(rounded.normalize(), "f")
+
+
+def _totals(proof: Proof) -> list[str]:
+    """Return rows and sums before, after each run, and in the source."""
+    states = [("before", proof.before), *((f"run {each.number}", each.state) for each in proof.runs)]
+    if proof.source is not None and proof.source.state is not None:
+        states.append(("source", proof.source.state))
+    rows = [["", *(name for name, _ in states)], ["  rows", *(str(state.rows) for _, state in states)]]
+    rows += [
+        [f"  {escaped(name)}", *(_number(state.totals.get(name)) for _, state in states)]
+        for name in proof.before.totals
+    ]
+    return table(rows, gap="   ")
+
+
+def _number(value: Number | None) -> str:
+    return "none" if value is None else shown(value)
+
+
+def _facts(proof: Proof) -> Iterator[tuple[str, str]]:
+    """Yield the two answers, and those of the hard questions."""
+    yield "repeatable", _repeatable_text(proof)
+    yield "equal", _equal_text(proof.source)
+    if proof.crash is not None:
+        yield "killed", _crash_text(proof.crash)
+    if proof.at_once is not None:
+        yield from (("at once", text) for text in _at_once_texts(proof, proof.at_once))
+
+
+def _repeatable_text(proof: Proof) -> str:
+    if proof.repeatable is None:
+        return "not known: the command wrote nothing, so a second run had nothing to double"
+    if not proof.repeatable:
+        if proof.stamps_moved:
+            names = ", ".join(map(escaped, proof.stamps_moved))
+            return f"no: {names} alone differs between runs, and looks like a stamp: see --ignore"
+        return f"no: {_counts(proof.between_runs)}"
+    if proof.is_as_before:
+        return "yes: the rows were as they are now before the first run, too"
+    return f"yes: run {len(proof.runs)} left what run 1 left"
+
+
+def _equal_text(source: Source | None) -> str:
+    if source is None:
+        return "not asked: no contract says what the source is"
+    if source.error:
+        return f"not known: {escaped(source.error)}"
+    if source.is_equal:
+        return "yes: the table holds what its source gives"
+    assert source.comparison is not None, "a source that was compared and is not equal"
+    return f"no: {_counts(source.comparison)}"
+
+
+def _crash_text(crash: Crash) -> str:
+    tries = len(crash.tries)
+    torn = [each for each in crash.tries if each.table == "torn"]
+    how = f"killed {counted(tries, 'time')} (--seed {crash.seed})"
+    if not torn:
+        old = sum(each.table == "before" for each in crash.tries)
+        return f"yes: {how}, the table was as before {old} times and as after {tries - old} times"
+    first = torn[0]
+    return f"no: {how}, neither old nor new {len(torn)} times; after {first.seconds:.2f} s it had {first.rows} rows"
+
+
+def _at_once_texts(proof: Proof, found: AtOnce) -> Iterator[str]:
+    """Yield whether two commands at once left what one leaves, and what became of one that failed."""
+    last = found.pairs[-1]
+    refused = [each for each in found.pairs if any(each.codes)]
+    if found.ok:
+        yield f"yes: two at once, {counted(len(found.pairs), 'time')}, left what one leaves"
+    else:
+        alone = proof.runs[0].state
+        moved = [
+            f"{name} {change_text(alone.totals[name], total)}"
+            for name, total in last.state.totals.items()
+            if alone.totals[name] != total
+        ]
+        told = "; ".join([f"rows {alone.rows} → {last.state.rows}", *moved])
+        yield f"no: two at once left other rows than one: {told}"
+    if refused:
+        yield f"of two, one failed {counted(len(refused), 'time')}: {escaped(refused[0].said)}"
+
+
+def _talk(proof: Proof) -> Iterator[str]:
+    if proof.real_changed:
+        yield f"WARNING: {proof.real_changed}"
+    for text in proof.warnings:
+        yield f"warning: {text}"
+    if proof.did_nothing:
+        yield f"warning: {nothing_text(proof)}"
+    elif proof.is_as_before:
+        yield "note: the command wrote to the sandbox and left the table as it was"
+    for text in proof.notes:
+        yield f"note: {text}"
+    if proof.ignored:
+        yield f"note: not compared: {', '.join(proof.ignored)}"
+
+
+def nothing_text(proof: Proof) -> str:
+    """Say that the command left the sandbox as it was, and what that may mean."""
+    where = "the database" if proof.task.in_place else "the sandbox"
+    return (
+        f"the command left {where} as it was; does it look for it in RESLICE_URL, RESLICE_PATH, PGDATABASE or {{url}}?"
+    )
+
+
+def _closing(proof: Proof) -> str:
+    name = escaped(proof.subject.table)
+    if proof.task.in_place:
+        return f"The command ran in the database itself; {name} has its rows from before again, read back."
+    kept = f"is kept: {escaped(proof.kept)}" if proof.kept else "is gone"
+    untouched = "" if proof.real_changed else f"; {name} itself was not touched"
+    return f"The command ran in a sandbox, which {kept}{untouched}."
+
+
+def next_step(proof: Proof) -> str:
+    """Return what to do next."""
+    subject = proof.subject
+    name = shlex.quote(subject.name)
+    if proof.real_changed:
+        return "let the command take its database from RESLICE_URL, then prove it again"
+    if proof.stamps_moved:
+        ignored = " ".join(f"--ignore {shlex.quote(each)}" for each in proof.stamps_moved)
+        return f"the same command with  {ignored}"
+    if proof.verdict is Verdict.NOT_PROVEN:
+        return "let the command write to the sandbox, by RESLICE_URL, RESLICE_PATH or {url}, then prove it again"
+    if subject.contract is None:
+        return f"reslice init . --table {name}"
+    if proof.ok:
+        scope = f" {shlex.quote(subject.scope.text)}" if subject.scope is not None else ""
+        return f"reslice status {name}{scope}"
+    scope = shlex.quote(subject.scope.text) if subject.scope is not None else "RANGE"
+    return f"reslice plan {name} {scope}"
