@@ -11,7 +11,8 @@ CONTRACT_KEYS: dict[str, str] = {
     "targets": "The targets by name. The name is what you type: `reslice run NAME RANGE`.",
     "targets.NAME.table": (
         "The table: `table`, `schema.table` or `catalog.schema.table`. Parts that need it are quoted as in SQL: "
-        '`main."daily orders"`.'
+        '`main."daily orders"`. On PostgreSQL a table that is called exactly so comes first, then the one in lower '
+        'case: `Sales` is `"Sales"` where there is one, else `sales`.'
     ),
     "targets.NAME.source": "The SQL file that recomputes the range. See [SQL files](#sql-files).",
     "targets.NAME.grain": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reslice.commands import command
 from reslice.contract import Contract, Method, Unit
@@ -12,6 +12,7 @@ from reslice.engines.versions import view_name
 from reslice.findings import Finding, Health, counted, some
 from reslice.health import RowHealth
 from reslice.ranges import Scope
+from reslice.recorded import Version
 from reslice.tables import Target
 
 
@@ -81,10 +82,17 @@ def versions_checked(engine: Engine, contract: Contract, target: Target) -> Iter
     else:
         health, found = Health.OK, f"{view} is up to date: readers use it, and not the table"
     yield Finding(contract.name, "current_view", health, found, after)
-    old = [each for each in versions if not each.is_current]
-    count = counted(sum(each.rows for each in old), "row")
-    words = f"{counted(len(old), 'version')} with {count} that {'is' if len(old) == 1 else 'are'} not current"
-    yield Finding(contract.name, "old_versions", Health.OK, words if old else "none: every version is current")
+    yield Finding(contract.name, "old_versions", Health.OK, _old_words(versions))
+
+
+def _old_words(versions: Sequence[Version]) -> str:
+    """Say how many versions of runs are not current; rows that no run wrote are no version, and told apart."""
+    old = [each for each in versions if each.run and not each.is_current]
+    rows = counted(sum(each.rows for each in old), "row")
+    words = f"{counted(len(old), 'version')} with {rows} that {'is' if len(old) == 1 else 'are'} not current"
+    beside = sum(each.rows for each in versions if not each.run and not each.is_current)
+    left = f"; {counted(beside, 'row')} of no run, which readers of the view do not see and pruning leaves"
+    return (words if old else "none: every version is current") + (left if beside else "")
 
 
 def rows_checked(contract: Contract, rows: RowHealth) -> Iterator[Finding]:

@@ -37,6 +37,22 @@ def test_a_table_that_is_not_there_is_refused(orders: Orders, table: str) -> Non
     assert orders.database.table_names("reslice") == [], "nothing is made for a table that is not there"
 
 
+@only("postgresql", "DuckDB tells no names apart by their case")
+def test_a_table_that_is_called_exactly_so_comes_before_the_one_in_lower_case(orders: Orders) -> None:
+    orders.database.execute("ALTER TABLE daily_orders RENAME TO sales")
+    orders.database.execute('CREATE TABLE "Sales" (LIKE sales)')
+    orders.declare(table="Sales")
+    assert orders.run(D2).table == orders.database.full_name("Sales")
+    d2 = [row for row in T0 if row[0] == D2]
+    assert sorted(orders.database.rows('SELECT * FROM "Sales"')) == d2
+    assert sorted(orders.database.rows("SELECT * FROM sales")) == list(T0)
+    orders.database.execute('DROP TABLE "Sales"')
+    orders.correct(4, 1300)
+    assert orders.run(D2).table == orders.database.full_name("sales")
+    after = orders.database.rows("SELECT amount_cents FROM sales WHERE order_date = '2024-03-02' AND channel = 'web'")
+    assert after == [(1300,)]
+
+
 def test_a_column_that_nobody_fills_is_refused_by_name(orders: Orders) -> None:
     orders.database.execute("ALTER TABLE daily_orders ADD COLUMN note varchar DEFAULT 'seen'")
     assert f"note ({orders.database.type_name('varchar')})" in found(orders.refuses(D2, "target_column"))

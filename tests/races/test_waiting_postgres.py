@@ -345,3 +345,36 @@ def test_a_writer_whose_time_is_up_is_told_for_whom_it_waited(shop: Shop) -> Non
         found = caught.value.failures[0].found[0]
         who = f"run r-0001 of daily_orders has the turn of daily_orders; process {pid}, role tester, reslice"
         assert (caught.value.kind, found) == ("database_busy", who)
+
+
+# --- a client that died ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_client_that_died_is_waited_for_until_the_server_has_noticed(shop: Shop) -> None:
+    """Until then its run is at work, and told; the first run that begins after that says that it was abandoned."""
+    model = prepared(shop, lock="60s")
+    opened = reslice.open(shop.contract)
+    with closing(shop.connect(autocommit=False)) as other:
+        other.execute("LOCK TABLE daily_orders IN ROW EXCLUSIVE MODE")
+        first = run(shop, f"{D1}..{D3}")
+        until("SELECT pid FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND NOT granted", shop)
+        first.kill()
+        first.communicate(timeout=PATIENCE_SECONDS)
+        second = run(shop, f"{D1}..{D3}")
+        assert first_line(second).startswith(
+            "waiting: run r-0001 of daily_orders has the turn of public.daily_orders; "
+        )
+        assert (opened.show("r-0001").state, opened.show("r-0001").alive) == ("requested", True)
+        end = time.monotonic() + PATIENCE_SECONDS
+        while opened.show("r-0001").alive:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        assert opened.show("r-0001").state == "requested"
+    code, out, err = ended(second)
+    assert code == 0 and "abandoned" not in out + err
+    third = opened.target("daily_orders").run(f"{D1}..{D3}")
+    assert third.outcome is Outcome.UNCHANGED
+    assert len(third.notes) == 1 and "r-0001" in third.notes[0] and "was abandoned" in third.notes[0]
+    assert shop.runs()["r-0001"] == ("failed", "abandoned")
+    assert values(shop.table()) == new(model)
