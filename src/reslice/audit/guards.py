@@ -72,7 +72,8 @@ def _inside_out(
             return matched(where.this if where is not None else None, aliases)
         if isinstance(inner, exp.In) and inner.args.get("query") in source:
             found = inner.args["query"].find(exp.Select)
-            return tuple(Match(column.alias_or_name.lower(), inner.this) for column in found.expressions)
+            # NOT IN is never true of NULL: such rows are left out, and not added again
+            return tuple(Match(column.alias_or_name.lower(), inner.this, True) for column in found.expressions)
     return ()
 
 

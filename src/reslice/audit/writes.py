@@ -148,7 +148,7 @@ def _merge(script: Script, step: Step, node: exp.Merge, table: str) -> Write:
     updates = any(matched and then in ("update", "delete") for matched, _, then in kinds)
     query = merged_query(node)
     removes_matched = any(matched and then == "delete" for matched, _, then in kinds)
-    removes_absent = any(not matched and by_source and then == "delete" for matched, by_source, then in kinds)
+    removes_absent = any(not matched and by_source for matched, by_source, _ in kinds)
     if removes_absent or (removes_matched and inserts and query is not None and _reads(query, table)):
         way = Way.SYNC
     elif inserts:
