@@ -197,14 +197,15 @@ def _ask(session: Session, connection: Connection, subject: Subject, task: Task)
         "unconfirmed", "a person who has looked and says yes", found, "the same command without --in-place"
     )
     stopped = Stopped(subject.name, [failure], unchanged="the command was not run")
-    stopped.consent = f"{_typed_head(session)} --yes"
+    stopped.consent = _consenting(session)
     raise stopped
 
 
-def _typed_head(session: Session) -> str:
-    """Return what was typed up to the words of the command, which --yes has to stand before."""
+def _consenting(session: Session) -> str:
+    """Return what was typed with --yes, which stands before the words of the command."""
     words = shlex.split(session.typed)
-    return shlex.join(words[: words.index("--")] if "--" in words else words)
+    place = words.index("--") if "--" in words else len(words)
+    return shlex.join([*words[:place], "--yes", *words[place:]])
 
 
 def _worked(session: Session, connection: Connection, subject: Subject, task: Task) -> Proof:

@@ -63,10 +63,25 @@ def _summary(proof: Proof) -> str:
             return f"the table is not as run 1 left it: {_counts(moved)}"
         case Verdict.STILL_WRONG:
             return f"{_runs(proof)} left the same rows, and they are not right: {'; '.join(_wrongs(proof))}"
+        case Verdict.NOT_SAFE:
+            return f"{_runs(proof)} left the same rows, one after the other; {' and '.join(_unsafe(proof))}"
+        case Verdict.NOT_PROVEN if proof.repeatable is None:
+            return f"the command left {_where(proof)} as it was in {_runs(proof)}: nothing could have been doubled"
         case Verdict.NOT_PROVEN:
-            return f"the command left the sandbox as it was in {_runs(proof)}: nothing could have been doubled"
+            return f"{_runs(proof)} left the same rows, and it is not known what the source gives"
     equal = ", and they are those of the source" if proof.equals_source else ""
     return f"{_runs(proof)} left the same rows{equal}"
+
+
+def _where(proof: Proof) -> str:
+    return "the database" if proof.task.in_place else "the sandbox"
+
+
+def _unsafe(proof: Proof) -> Iterator[str]:
+    if proof.crash is not None and not proof.crash.ok:
+        yield "killed part-way, it left the table neither old nor new"
+    if proof.at_once is not None and not proof.at_once.ok:
+        yield "two at once left other rows than one"
 
 
 def _runs(proof: Proof) -> str:
@@ -90,8 +105,6 @@ def _plural(kind: Group, number: int) -> str:
 
 def _wrongs(proof: Proof) -> Iterator[str]:
     """Yield what is wrong with rows that repeat."""
-    if proof.source is not None and proof.source.error:
-        yield "the source could not be compared"
     if proof.source is not None and proof.source.comparison is not None and proof.source.comparison.count:
         yield f"{_counts(proof.source.comparison)} beside the source"
     if proof.outside.count:
@@ -192,7 +205,7 @@ def _facts(proof: Proof) -> Iterator[tuple[str, str]]:
     yield "repeatable", _repeatable_text(proof)
     yield "equal", _equal_text(proof.source)
     if proof.crash is not None:
-        yield "killed", _crash_text(proof.crash)
+        yield "old or new", _crash_text(proof.crash)
     if proof.at_once is not None:
         yield from (("at once", text) for text in _at_once_texts(proof, proof.at_once))
 
@@ -268,10 +281,8 @@ def _talk(proof: Proof) -> Iterator[str]:
 
 def nothing_text(proof: Proof) -> str:
     """Say that the command left the sandbox as it was, and what that may mean."""
-    where = "the database" if proof.task.in_place else "the sandbox"
-    return (
-        f"the command left {where} as it was; does it look for it in RESLICE_URL, RESLICE_PATH, PGDATABASE or {{url}}?"
-    )
+    how = "RESLICE_URL, RESLICE_PATH, PGDATABASE or {url}"
+    return f"the command left {_where(proof)} as it was; does it look for it in {how}?"
 
 
 def _closing(proof: Proof) -> str:
@@ -287,8 +298,6 @@ def next_step(proof: Proof) -> str:
     """Return what to do next."""
     subject = proof.subject
     name = shlex.quote(subject.name)
-    if proof.real_changed:
-        return "let the command take its database from RESLICE_URL, then prove it again"
     if proof.stamps_moved:
         ignored = " ".join(f"--ignore {shlex.quote(each)}" for each in proof.stamps_moved)
         return f"the same command with  {ignored}"

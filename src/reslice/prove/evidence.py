@@ -80,13 +80,14 @@ class Evidence:
 
         A group that the source gives no longer, or otherwise while the table holds what it held before, is stale.
         """
-        keys = " AND ".join(self._equal("z", "b"))
-        unmoved = f"EXISTS (SELECT 1 FROM {self._folded(before)} AS z WHERE {keys} AND z.{TOTAL} = b.{TOTAL})"
+        unmoved = f"z.{ROWS} = b.{ROWS} AND z.{TOTAL} = b.{TOTAL}"
         kind = (
             f"CASE WHEN b.{ROWS} IS NULL THEN 'missing' WHEN a.{ROWS} IS NULL THEN 'stale'"
             f" WHEN {self._is_doubled()} THEN 'doubled' WHEN {unmoved} THEN 'stale' ELSE 'differs' END"
         )
-        return self._compared(Between.SOURCE, source, after, kind, where=f"WHERE {INSIDE}")
+        where = f"WHERE {INSIDE}"
+        earlier = f"LEFT JOIN {self._folded(before, where)} AS z ON {' AND '.join(self._equal('z', 'b'))}"
+        return self._compared(Between.SOURCE, source, after, kind, where=where, joined=earlier)
 
     def outside(self, before: str, after: str) -> Comparison:
         """Compare the rows outside the range with what they were before the first run."""
@@ -116,7 +117,9 @@ class Evidence:
             ]
         return Comparison(Between.KEYS, counts, tuple(groups))
 
-    def _compared(self, between: Between, one: str, other: str, kind: str, where: str = "") -> Comparison:
+    def _compared(
+        self, between: Between, one: str, other: str, kind: str, *, where: str = "", joined: str = ""
+    ) -> Comparison:
         """Put the groups that differ into a table, count them by kind, and return the first of them."""
         name = self.named(f"diff_{between.value.replace(' ', '_')}_{one}_{other}")
         keys, values = self._shape.keys, self._shape.values
@@ -128,7 +131,7 @@ class Evidence:
             f"CREATE TABLE {name} AS SELECT {kind} AS {KIND}, {', '.join(picked)}, coalesce(a.{ROWS}, 0) AS rows_a,"
             f" coalesce(b.{ROWS}, 0) AS rows_b, {moved or '0'} AS {sql.MOVED}"
             f" FROM {self._folded(one, where)} AS a FULL JOIN {self._folded(other, where)} AS b"
-            f" ON {' AND '.join(self._equal('a', 'b'))}"
+            f" ON {' AND '.join(self._equal('a', 'b'))} {joined}"
             f" WHERE a.{ROWS} IS NULL OR b.{ROWS} IS NULL OR a.{ROWS} <> b.{ROWS} OR a.{TOTAL} <> b.{TOTAL}"
         )
         counts = {

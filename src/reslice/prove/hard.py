@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from reslice.engines.sandbox import Place
 from reslice.prove.command import Ended, Running, tail
+from reslice.prove.shape import Shape
 from reslice.prove.table import opened
 from reslice.prove.values import AtOnce, Between, Comparison, Crash, Pair, State, Subject, Try
 
@@ -28,6 +29,7 @@ class Setting:
 
     place: Place
     subject: Subject
+    shape: Shape
     words: Sequence[str]
     timeout: timedelta | None
     stop: threading.Event
@@ -63,7 +65,7 @@ def _try(setting: Setting, share: float, *, is_at_work: bool) -> Try:
         else:
             ended = running.kill(share * setting.seconds, setting.stop)
         place.settle()
-        with opened(place, setting.subject) as now:
+        with opened(place, setting.subject, shape=setting.shape) as now:
             found = now.evidence.live(now.rows)
     finally:
         place.remove()
@@ -86,7 +88,7 @@ def at_once(setting: Setting, tries: int) -> AtOnce:
         try:
             ended = _two(setting, place)
             place.settle()
-            with opened(place, setting.subject) as now:
+            with opened(place, setting.subject, shape=setting.shape) as now:
                 state = now.evidence.take("pair", now.rows)
                 is_same = state.fingerprint == setting.after.fingerprint
                 keys = Comparison(Between.KEYS) if is_same else now.evidence.keys("pair")

@@ -18,10 +18,10 @@ from reslice.engines import sql
 from reslice.engines.base import Engine
 from reslice.engines.failures import interrupted
 from reslice.engines.sandbox import Place
-from reslice.errors import SAME_AGAIN, Failure, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Misused, Retryable
 from reslice.prove import hard, in_place, places, script
 from reslice.prove.command import Running, check_found, tail
-from reslice.prove.shape import looks_like_a_stamp
+from reslice.prove.shape import Shape, looks_like_a_stamp
 from reslice.prove.table import Opened, compared_with_source, described, opened
 from reslice.prove.values import Between, Comparison, Group, Proof, Subject, Taken, Task
 
@@ -43,7 +43,7 @@ class Proving:
         self._on_step: OnStep = _tell_nobody
         self._has_kept_rows = False
         """Whether rows are kept that are not put back yet."""
-        self._table = ""
+        self._shape: Shape | None = None
 
     def interrupt(self) -> None:
         """End the command that runs, and let everything be as it was; from any thread."""
@@ -98,8 +98,7 @@ class Proving:
         subject, task = self._subject, self._task
         with self._open(place) as now:
             before = now.evidence.take("before", now.rows)
-            target = now.shape.target
-        self._table = sql.target_name(target)
+        self._shape = now.shape
         taken = [self._run(place, number) for number in range(1, task.times + 1)]
         self._on_step("comparing")
         last = f"run_{task.times}"
@@ -110,11 +109,10 @@ class Proving:
             keys = now.evidence.keys(last)
             source = None if subject.contract is None else compared_with_source(now, subject, last, "before")
             stamps = _stamps(now, between)
-            shape = now.shape
         proof = Proof(
-            subject, task, target.resolved, place.shown, before, tuple(taken), between, outside, keys, source,
-            tuple(each.name for each in shape.values), shape.ignored, stamps,
-            notes=_notes(shape.numbered),
+            subject, task, now.shape.target.resolved, place.shown, before, tuple(taken), between, outside, keys, source,
+            tuple(each.name for each in now.shape.values), now.shape.ignored, stamps,
+            notes=_notes(now.shape.numbered),
         )  # fmt: skip
         proof = replace(proof, real_changed=self._real_change(place, proof))
         return self._hard(place, proof)
@@ -122,8 +120,9 @@ class Proving:
     def _hard(self, place: Place, proof: Proof) -> Proof:
         """Ask what happens when the command is killed, and when two run at once, where that is wanted."""
         task, first = self._task, proof.runs[0]
+        assert self._shape is not None, "the table was looked at before"
         setting = hard.Setting(
-            place, self._subject, self._words, task.timeout, self._stop, proof.before, first.state,
+            place, self._subject, self._shape, self._words, task.timeout, self._stop, proof.before, first.state,
             first.seconds, first.idle, self._on_step,
         )  # fmt: skip
         seed = secrets.randbelow(10**6) if task.seed is None else task.seed
@@ -133,7 +132,9 @@ class Proving:
     def _run(self, place: Place, number: int) -> Taken:
         """Run the command once, and copy the table it leaves."""
         task = self._task
-        mark = place.mark(self._table)
+        assert self._shape is not None, "the table was looked at before the first run"
+        table = sql.target_name(self._shape.target)
+        mark = place.mark(table)
         self._on_step(f"run {number} of {task.times}")
         running = Running(self._words, place.way(), self._subject.name)
         ended = running.wait(task.timeout, self._stop, place.is_in_use if task.crash and number == 1 else None)
@@ -141,9 +142,12 @@ class Proving:
             late = f"it was not over after {task.timeout}, and was ended" if ended.is_late else ""
             raise self._failed(place, number, (late or f"exit code {ended.code}", *tail(ended.output, LINES_SHOWN)))
         self._on_step(f"looking at the table after run {number}")
-        wrote = place.mark(self._table) != mark if mark else None
-        with self._open(place) as now:
-            state = now.evidence.take(f"run_{number}", now.rows)
+        wrote = place.mark(table) != mark if mark else None
+        try:
+            with self._open(place) as now:
+                state = now.evidence.take(f"run_{number}", now.rows)
+        except Misused as error:
+            raise self._failed(place, number, ("exit code 0, and then", *error.failures[0].found)) from error
         return Taken(number, ended.seconds, state, ended.output, wrote, running.seconds_idle)
 
     def _failed(self, place: Place, number: int, found: tuple[str, ...]) -> Retryable:
@@ -161,7 +165,7 @@ class Proving:
         if look is None:
             return ""
         with look as real:
-            now = described(real, self._subject)
+            now = described(real, self._subject, self._shape)
             state = now.evidence.live(now.rows)
         if state.fingerprint == proof.before.fingerprint:
             return ""
@@ -173,7 +177,7 @@ class Proving:
     @contextmanager
     def _open(self, place: Place) -> Iterator[Opened]:
         """Open a place in a way that can be interrupted."""
-        with opened(place, self._subject) as now:
+        with opened(place, self._subject, shape=self._shape) as now:
             self._engine = now.look.engine
             try:
                 if self._stop.is_set():

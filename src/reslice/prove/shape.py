@@ -67,6 +67,7 @@ def shape_of(subject: Subject, target: Target) -> Shape:
     values = [each for each in target.columns if each.name not in left_out]
     if subject.contract is not None:
         values = [each for each in values if each.name in declared]
+    _refuse_float_keys(subject, target, grain)
     nulls = set() if subject.contract is None else {each.name for each in subject.contract.grain if each.nulls_allowed}
     return Shape(
         target,
@@ -80,6 +81,15 @@ def shape_of(subject: Subject, target: Target) -> Shape:
         },
         tuple(name for name in grain if name not in nulls),
     )
+
+
+def refitted(shape: Shape, subject: Subject, target: Target) -> Shape:
+    """Return the same columns of the table as it is now; Misused[usage] when one of them is gone."""
+    names = {column.name for column in target.columns}
+    missing = [column.name for column in shape.columns if column.name not in names]
+    if missing:
+        raise _no_columns(subject, target, missing)
+    return replace(shape, target=target)
 
 
 def check_slice(subject: Subject, shape: Shape) -> Column | None:
@@ -104,6 +114,13 @@ def looks_like_a_stamp(column: Column) -> bool:
 def misused(about: str, asked: str, found: str, after: str) -> Misused:
     """Return the error for a proof that cannot be started as it is asked for."""
     return Misused(about, [Failure("usage", asked, (found,), after)], unchanged="the command was not run")
+
+
+def _refuse_float_keys(subject: Subject, target: Target, grain: list[str]) -> None:
+    floats = [name for name in grain if target.column(name).family is Family.FLOAT]
+    if floats:
+        found = f"{', '.join(floats)} is a float, of which two are seldom the same"
+        raise misused(subject.name, "a grain of exact values", found, "name a --grain without it")
 
 
 def _ignored(subject: Subject, names: list[str], spelled: dict[str, str]) -> list[str]:

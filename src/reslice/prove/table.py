@@ -15,7 +15,7 @@ from reslice.engines.base import Engine
 from reslice.engines.sandbox import Look, Place
 from reslice.errors import Failure, Misused, Refused
 from reslice.prove.evidence import Evidence
-from reslice.prove.shape import Shape, check_slice, shape_of
+from reslice.prove.shape import Shape, check_slice, refitted, shape_of
 from reslice.prove.values import Source, Subject
 from reslice.ranges import Range, Scope, last_over
 from reslice.stage import refuse_target, stage
@@ -37,17 +37,20 @@ class Opened:
 
 
 @contextmanager
-def opened(place: Place, subject: Subject, *, writes: bool = False) -> Iterator[Opened]:
-    """Open a place for as long as the block lasts; Misused[usage] when there is no such table, or no such column."""
+def opened(place: Place, subject: Subject, *, shape: Shape | None = None, writes: bool = False) -> Iterator[Opened]:
+    """Open a place for as long as the block lasts; with a `shape` the columns are those, whatever others there are.
+
+    Raises Misused[usage] when there is no such table, or no such column.
+    """
     with place.look(writes=writes) as look:
-        yield described(look, subject)
+        yield described(look, subject, shape)
 
 
-def described(look: Look, subject: Subject) -> Opened:
+def described(look: Look, subject: Subject, shape: Shape | None = None) -> Opened:
     """Describe the table on a connection that is open."""
     engine = look.engine
     target = _target(engine, subject)
-    shape = shape_of(subject, target)
+    shape = shape_of(subject, target) if shape is None else refitted(shape, subject, target)
     column = check_slice(subject, shape)
     inside = "true"
     if column is not None:

@@ -23,6 +23,7 @@ class Verdict(StrEnum):
 
     PROVEN = "proven"
     STILL_WRONG = "repeats, still wrong"
+    NOT_SAFE = "repeats, not safe"
     NOT_REPEATABLE = "not repeatable"
     NOT_PROVEN = "not proven"
 
@@ -280,8 +281,12 @@ class Proof:
     @property
     def is_wrong(self) -> bool:
         """Whether the rows themselves are not what they should be, however often the command repeats."""
-        is_unknown = self.source is not None and self.source.error != ""
-        return self.equals_source is False or is_unknown or bool(self.outside.count or self._faulty_keys)
+        return self.equals_source is False or bool(self.outside.count or self._faulty_keys)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the table was old or new each time the command was killed, and right when two ran at once."""
+        return (self.crash is None or self.crash.ok) and (self.at_once is None or self.at_once.ok)
 
     @property
     def _faulty_keys(self) -> int:
@@ -290,19 +295,20 @@ class Proof:
 
     @property
     def verdict(self) -> Verdict:
-        """The answer in a word."""
+        """The answer in a word; the most serious one where there are several."""
         if self.repeatable is False:
             return Verdict.NOT_REPEATABLE
         if self.is_wrong:
             return Verdict.STILL_WRONG
-        return Verdict.PROVEN if self.repeatable else Verdict.NOT_PROVEN
+        if not self.is_safe:
+            return Verdict.NOT_SAFE
+        is_source_unknown = self.source is not None and self.source.is_equal is None
+        return Verdict.NOT_PROVEN if self.repeatable is None or is_source_unknown else Verdict.PROVEN
 
     @property
     def ok(self) -> bool:
         """Whether everything that was asked has a good answer."""
-        is_safe = self.crash is None or self.crash.ok
-        is_alone = self.at_once is None or self.at_once.ok
-        return self.verdict is Verdict.PROVEN and is_safe and is_alone and not self.real_changed
+        return self.verdict is Verdict.PROVEN
 
     @property
     def exit_code(self) -> int:

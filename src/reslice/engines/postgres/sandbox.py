@@ -17,18 +17,16 @@ from typing import Any
 from urllib.parse import quote as percent
 
 import psycopg
-from psycopg import errors as driver
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from reslice.contract import Connection
 from reslice.engines.postgres import connect
 from reslice.engines.postgres.connection import open_connection, opened_by
-from reslice.engines.postgres.dump import copied
-from reslice.engines.postgres.errors import failed, lines_of
+from reslice.engines.postgres.errors import failed
+from reslice.engines.postgres.sandbox_copy import NOT_RUN, copy_settings, create, drop, made, refuse_without_right
 from reslice.engines.postgres.sandbox_way import TAKEN, VARIABLES, run_script, url_of
 from reslice.engines.sandbox import Look, Way
 from reslice.engines.sql import quote
-from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
 
 __all__ = ["left", "make", "run_script"]
 
@@ -159,13 +157,14 @@ class Sandbox(PostgresPlace):
         keeper = _keeper(connection, parameters, token)
         sandbox = cls(connection, parameters, keeper, token)
         try:
-            _refuse_without_right(connection, keeper)
+            refuse_without_right(connection, keeper)
             sandbox.notes = _sweep(keeper)
             first = f"{token}_0" if more else token
-            copied_by = _made(connection, keeper, first, parameters)
+            copied_by = made(connection, keeper, first, parameters)
             if more:
                 sandbox._has_origin = True
-                _create(keeper, token, first)
+                create(keeper, token, first)
+                copy_settings(keeper, first, token)
             sandbox.notes = (*sandbox.notes, *copied_by)
         except BaseException:
             sandbox.remove()
@@ -189,7 +188,8 @@ class Sandbox(PostgresPlace):
         assert self._has_origin, "fresh copies are made of one that no command ran in"
         self._count += 1
         name = f"{self._name}_{self._count}"
-        _create(self._keeper, name, f"{self._name}_0")
+        create(self._keeper, name, f"{self._name}_0")
+        copy_settings(self._keeper, f"{self._name}_0", name)
         found = Sandbox(self.connection, self._real, self._keeper, name)
         found._is_first = False
         return found
@@ -203,7 +203,7 @@ class Sandbox(PostgresPlace):
     def remove(self) -> None:
         """Drop the database, whoever is still connected to it."""
         if not self._is_first:
-            _drop(self._keeper, self._name)
+            drop(self._keeper, self._name)
             return
         self._end()
 
@@ -215,7 +215,7 @@ class Sandbox(PostgresPlace):
             ).fetchall()
             for (name,) in rows:
                 if name != keep:
-                    _drop(self._keeper, name)
+                    drop(self._keeper, name)
         self._keeper.close()
 
 
@@ -287,71 +287,7 @@ def _keeper(connection: Connection, parameters: dict[str, str], name: str) -> ps
         except psycopg.Error as tried:
             error = tried
     assert error is not None
-    raise failed(connection.shown, error, "a connection to make a database by", unchanged=_NOT_RUN) from None
-
-
-_NOT_RUN = "the command was not run"
-
-
-def _refuse_without_right(connection: Connection, keeper: psycopg.Connection[Any]) -> None:
-    row = keeper.execute(
-        "SELECT rolcreatedb OR rolsuper, quote_ident(rolname) FROM pg_catalog.pg_roles WHERE rolname = current_user"
-    ).fetchone()
-    if row is not None and not row[0]:
-        found, after = f"the role {row[1]} may make no database", f"ALTER ROLE {row[1]} CREATEDB, or use --in-place"
-        raise _refused(connection, (found,), after)
-
-
-def _refused(connection: Connection, found: tuple[str, ...], after: str) -> Refused:
-    failure = Failure("sandbox", "a copy of the database to run the command in", found, after)
-    return Refused(connection.shown, [failure], unchanged=_NOT_RUN)
-
-
-def _made(
-    connection: Connection, keeper: psycopg.Connection[Any], name: str, parameters: dict[str, str]
-) -> tuple[str, ...]:
-    """Copy the database; return what there is to say of how."""
-    try:
-        _create(keeper, name, parameters["dbname"])
-        return ()
-    except (driver.ObjectInUse, driver.InsufficientPrivilege) as error:
-        why = lines_of(error)[0]
-    except psycopg.Error as error:
-        raise _failed(connection, error) from error
-    try:
-        _create(keeper, name, "template0")
-    except psycopg.Error as error:
-        raise _failed(connection, error) from error
-    found = copied(parameters, {**parameters, "dbname": name})
-    if found:
-        _drop(keeper, name)
-        others = "let the other sessions end" if "accessed" in why else "run as the database's owner"
-        after = f"{others}, or put pg_dump and pg_restore of the server's version on the PATH, or use --in-place"
-        raise _refused(connection, (why, *found), after)
-    return (f"the database was copied by pg_dump: {why}",)
-
-
-def _failed(connection: Connection, error: psycopg.Error) -> ResliceError:
-    failure = Failure("database_unavailable", "a copy of the database", lines_of(error, 3), SAME_AGAIN)
-    return Retryable(connection.shown, [failure], unchanged=_NOT_RUN)
-
-
-def _create(keeper: psycopg.Connection[Any], name: str, template: str) -> None:
-    """Make a database of another one. The server counts sessions that end right now for some moments longer."""
-    until = time.monotonic() + 1.0
-    while True:
-        try:
-            keeper.execute(f"CREATE DATABASE {quote(name)} TEMPLATE {quote(template)}".encode())
-            return
-        except driver.ObjectInUse:
-            if time.monotonic() > until:
-                raise
-        time.sleep(STEP_SECONDS)
-
-
-def _drop(keeper: psycopg.Connection[Any], name: str) -> None:
-    with suppress(psycopg.Error):
-        keeper.execute(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)".encode())
+    raise failed(connection.shown, error, "a connection to make a database by", unchanged=NOT_RUN) from None
 
 
 # What an earlier proof left behind.
@@ -361,7 +297,7 @@ def _sweep(keeper: psycopg.Connection[Any]) -> tuple[str, ...]:
     """Drop the sandboxes of proofs that are gone, and say so."""
     names = [name for (name,) in keeper.execute(_LEFT.replace("%%", "%").encode()).fetchall()]
     for name in names:
-        _drop(keeper, name)
+        drop(keeper, name)
     return tuple(f"dropped the database {name}, which a proof that was killed had left" for name in names)
 
 
