@@ -1,0 +1,122 @@
+"""Copying a PostgreSQL database: by the server while nobody is connected to it, else by pg_dump and pg_restore."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg import errors as driver
+
+from reslice.contract import Connection
+from reslice.engines.postgres.dump import copied
+from reslice.engines.postgres.errors import lines_of
+from reslice.engines.sql import quote, text_literal
+from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
+
+STEP_SECONDS = 0.02
+NOT_RUN = "the command was not run"
+
+
+def refuse_without_right(connection: Connection, keeper: psycopg.Connection[Any]) -> None:
+    """Raise Refused[sandbox] when the role may make no database."""
+    row = keeper.execute(
+        "SELECT rolcreatedb OR rolsuper, quote_ident(rolname) FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    ).fetchone()
+    if row is not None and not row[0]:
+        found, after = f"the role {row[1]} may make no database", f"ALTER ROLE {row[1]} CREATEDB, or use --in-place"
+        raise refused(connection, (found,), after)
+
+
+def refused(connection: Connection, found: tuple[str, ...], after: str) -> Refused:
+    """Return the refusal for a database of which no copy can be made."""
+    failure = Failure("sandbox", "a copy of the database to run the command in", found, after)
+    return Refused(connection.shown, [failure], unchanged=NOT_RUN)
+
+
+def made(
+    connection: Connection, keeper: psycopg.Connection[Any], name: str, parameters: dict[str, str]
+) -> tuple[str, ...]:
+    """Copy the database; return what there is to say of how."""
+    try:
+        create(keeper, name, parameters["dbname"])
+        return copy_settings(keeper, parameters["dbname"], name)
+    except (driver.ObjectInUse, driver.InsufficientPrivilege) as error:
+        why = lines_of(error)[0]
+    except psycopg.Error as error:
+        raise not_made(connection, error) from error
+    try:
+        create(keeper, name, "template0", _locale(keeper, parameters["dbname"]))
+    except psycopg.Error as error:
+        raise not_made(connection, error) from error
+    found = copied(parameters, {**parameters, "dbname": name})
+    if found:
+        drop(keeper, name)
+        others = "let the other sessions end" if "accessed" in why else "run as the database's owner"
+        after = f"{others}, or put pg_dump and pg_restore of the server's version on the PATH, or use --in-place"
+        raise refused(connection, (why, *found), after)
+    told = f"the database was copied by pg_dump: {why}"
+    return (told, *copy_settings(keeper, parameters["dbname"], name))
+
+
+def _locale(keeper: psycopg.Connection[Any], database: str) -> str:
+    """Return how a database is made that holds and sorts text as another one does."""
+    row = keeper.execute(
+        "SELECT format('ENCODING %%L LC_COLLATE %%L LC_CTYPE %%L', pg_encoding_to_char(encoding), datcollate, datctype)"
+        " || CASE datlocprovider WHEN 'i' THEN format(' LOCALE_PROVIDER icu ICU_LOCALE %%L', locale)"
+        " WHEN 'b' THEN format(' LOCALE_PROVIDER builtin BUILTIN_LOCALE %%L', locale) ELSE '' END"
+        " FROM (SELECT *, coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale') AS locale"
+        " FROM pg_catalog.pg_database AS d WHERE datname = %s) AS found",
+        [database],
+    ).fetchone()
+    return str(row[0]) if row is not None else ""
+
+
+_LISTS = ("search_path", "temp_tablespaces")
+"""Settings that are lists of names: quoted whole they would be one name."""
+
+
+def copy_settings(keeper: psycopg.Connection[Any], database: str, copy: str) -> tuple[str, ...]:
+    """Give a copy the settings of the database and of this role in it, which no copy has; say which it may not have."""
+    rows = keeper.execute(
+        "SELECT setrole <> 0, unnest(setconfig), quote_ident(current_user) FROM pg_catalog.pg_db_role_setting AS s"
+        " JOIN pg_catalog.pg_database AS d ON d.oid = s.setdatabase WHERE d.datname = %s AND setrole IN"
+        " (0, (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user))",
+        [database],
+    ).fetchall()
+    denied = []
+    for is_of_role, setting, role in rows:
+        key, _, value = setting.partition("=")
+        of = f"ROLE {role} IN DATABASE {quote(copy)}" if is_of_role else f"DATABASE {quote(copy)}"
+        text = value if key in _LISTS else text_literal(value)
+        try:
+            keeper.execute(f"ALTER {of} SET {quote(key)} TO {text}".encode())
+        except psycopg.Error:
+            denied.append(key)
+    return (f"settings of the database that its copy does not have: {', '.join(denied)}",) if denied else ()
+
+
+def not_made(connection: Connection, error: psycopg.Error) -> ResliceError:
+    """Return the error for a copy that the server failed to make."""
+    failure = Failure("database_unavailable", "a copy of the database", lines_of(error, 3), SAME_AGAIN)
+    return Retryable(connection.shown, [failure], unchanged=NOT_RUN)
+
+
+def create(keeper: psycopg.Connection[Any], name: str, template: str, more: str = "") -> None:
+    """Make a database of another one. The server counts sessions that end right now for some moments longer."""
+    until = time.monotonic() + 1.0
+    while True:
+        try:
+            keeper.execute(f"CREATE DATABASE {quote(name)} TEMPLATE {quote(template)} {more}".encode())
+            return
+        except driver.ObjectInUse:
+            if time.monotonic() > until:
+                raise
+        time.sleep(STEP_SECONDS)
+
+
+def drop(keeper: psycopg.Connection[Any], name: str) -> None:
+    """Drop a database, whoever is connected to it; one that is gone, or cannot be dropped, is left."""
+    with suppress(psycopg.Error):
+        keeper.execute(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)".encode())
