@@ -62,7 +62,7 @@ def _low(removed: Range, written: Range) -> Effect | None:
         return _missing(before, after)
     later = after.minus(before)
     if later is None:
-        return Effect.UNSURE
+        return None if after.base == CLOCK else Effect.UNSURE  # a clock in a query is a fault of its own
     if later == 0 and removed.is_low_open != written.is_low_open:
         return Effect.DOUBLES if removed.is_low_open else Effect.LOSES
     return None if later == 0 else Effect.LOSES if later > 0 else Effect.DOUBLES
@@ -83,7 +83,7 @@ def _high(removed: Range, written: Range) -> Effect | None:
         return _missing(before, after)
     later = after.minus(before)
     if later is None:
-        return Effect.UNSURE
+        return None if after.base == CLOCK else Effect.UNSURE
     if removed.is_high_closed == written.is_high_closed:
         return None if later == 0 else Effect.DOUBLES if later > 0 else Effect.LOSES
     if written.is_high_closed:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from reslice.audit.known import Known
-from reslice.audit.values import Value, value_of
+from reslice.audit.values import CLOCK, Value, value_of
 from reslice.contract import Unit
 from reslice.reading.marks import MARK
 from reslice.reading.outputs import JobQuery, unit_of, zone_of
@@ -303,14 +303,19 @@ def _narrowed(made: Range, each: Condition, unit: Unit | None) -> Range:
         if run is None:
             return replace(made, values=frozenset(value.key() for value in each.values))
         first, last = run
-    if each.kind != "high":
+    if each.kind != "high" and not _is_beside(first, made.low):
         low = after(first, unit) if each.is_open and unit is not None else first
         made = replace(made, low=low, is_low_open=each.is_open and unit is None)
-    if each.kind != "low":
+    if each.kind != "low" and not _is_beside(last, made.high):
         high = last if each.is_open else after(last, unit)
         is_closed = unit is None and not each.is_open and not last.is_last_second
         made = replace(made, high=high, also=after(last, Unit.DAY) if is_closed else None, is_high_closed=is_closed)
     return made
+
+
+def _is_beside(new: Value, old: Value | None) -> bool:
+    """Whether a bound by the clock only stands beside one that is asked for."""
+    return old is not None and new.base == CLOCK and old.base != CLOCK
 
 
 def _run(values: tuple[Value, ...], unit: Unit | None) -> tuple[Value, Value] | None:

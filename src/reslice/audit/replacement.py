@@ -64,8 +64,6 @@ def compared(write: Write) -> Iterator[Compared]:
                 yield replace(each, is_checked=True, span=None)
         else:
             yield from _by_partition(write, query, write.node)
-    elif write.way is Way.SYNC and isinstance(write.node, exp.Merge):
-        yield from _by_merge(write, query, write.node)
 
 
 def _by_condition(write: Write, query: JobQuery, where: exp.Expr) -> Iterator[Compared]:
@@ -306,15 +304,3 @@ def _is_outside(removed: Range, written: Range) -> bool:
     before = written.high.minus(removed.low) if written.high is not None else None
     after = written.low.minus(removed.high) if written.low is not None else None
     return (before is not None and before <= 0) or (after is not None and after >= 0)
-
-
-def _by_merge(write: Write, query: JobQuery, node: exp.Merge) -> Iterator[Compared]:
-    """Yield a MERGE that deletes what the source does not have beyond the range of its source."""
-    for when in node.args["whens"].expressions if node.args.get("whens") else []:
-        is_delete = not when.args.get("matched") and when.args.get("source") and "DELETE" in when.args["then"].sql()
-        if not is_delete:
-            continue
-        condition = when.args.get("condition")
-        if isinstance(condition, exp.Expr):
-            for each in _by_condition(write, query, condition):
-                yield replace(each, span=write.spot(condition))

@@ -73,6 +73,11 @@ def has_marked_name(write: Write) -> bool:
     return isinstance(target, exp.Table) and any(MARK.search(part.name) for part in target.parts)
 
 
+def is_in_query(write: Write, node: exp.Expr) -> bool:
+    """Whether a part stands in the write's own statement, and not in that of a stage that it reads."""
+    return write.query is not None and node.root() is write.query.tree.root()
+
+
 def setting(script: Script, name: str) -> str | None:
     """Return the last value, in small letters, that a SET of the script gives a setting; None where none does."""
     found = None

@@ -31,6 +31,7 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.known import name_of
 from reslice.audit.rule import Found
+from reslice.audit.rules.own_maximum import is_after_maximum
 from reslice.audit.write import Way, Write
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
@@ -42,6 +43,8 @@ _VERSION_HELP = (
 def write(write: Write) -> Iterator[Found]:
     """Yield an append of rows that are aggregated."""
     if write.way is not Way.APPEND or not write.is_aggregate or write.refused_by is not None:
+        return
+    if is_after_maximum(write):
         return
     if write.is_version:
         detail = f"the rows of each run stand apart only by {write.run_column}"

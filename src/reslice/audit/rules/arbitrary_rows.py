@@ -1,0 +1,180 @@
+"""RS402: Which rows are taken is left to the database.
+
+LIMIT and TOP without ORDER BY, row_number() and first_value() over a window without an order, and DISTINCT ON without
+an ORDER BY that goes on after its keys take whichever rows come first. That changes with the plan, the number of
+workers and the place of rows on disk: the same query gives other rows at the next run. Order by columns that decide,
+with a key of the row as the last one.
+
+Bad (postgres):
+
+    begin;
+    delete from latest_orders where order_date between :start and :end;
+    insert into latest_orders
+    select distinct on (order_id) order_id, order_date, status from order_versions
+    where order_date between :start and :end order by order_id;
+    commit
+
+Good (postgres):
+
+    begin;
+    delete from latest_orders where order_date between :start and :end;
+    insert into latest_orders
+    select order_id, order_date, status from (
+      select distinct on (order_id) order_id, order_date, status from order_versions
+      order by order_id, version_number desc
+    ) as newest
+    where order_date between :start and :end;
+    commit
+
+Bad (snowflake):
+
+    create or replace table latest_orders as
+    select order_id, status from order_versions
+    qualify row_number() over (partition by order_id order by order_id) = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from reslice.audit.finding import Sort
+from reslice.audit.predicates import reached
+from reslice.audit.rule import Found
+from reslice.audit.scope import is_in_query
+from reslice.audit.write import Way, Write
+
+HELP = "say the order: columns that decide, and a key of the row last"
+_PICKS = (exp.RowNumber, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Ntile, exp.Lag, exp.Lead)
+_ANY = (exp.AnyValue, exp.First, exp.Last)
+
+
+def write(write: Write) -> Iterator[Found]:
+    """Yield what takes rows in an order that nothing decides, once for each place."""
+    if write.query is None or write.way is Way.UPDATE:
+        return
+    seen: set[tuple[tuple[int, int], str]] = set()
+    note: Found | None = None
+    for select in reached(write.query):
+        for node, detail in _arbitrary(write, select):
+            span = write.spot(node) if is_in_query(write, node) else write.span
+            if (span, detail) not in seen:
+                seen.add((span, detail))
+                yield Found(span, detail)
+        note = note or _any_value(write, select)
+    if note is not None:
+        yield note
+
+
+def _arbitrary(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
+    limit = _limit(select)
+    if limit is not None and not _has_order(select):
+        yield limit, f"{_shown_limit(limit)} without an ORDER BY takes any rows"
+    distinct = select.args.get("distinct")
+    on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
+    if on is not None and not _goes_beyond(select.args.get("order"), on.expressions or [on]):
+        yield (
+            on,
+            f"DISTINCT ON ({', '.join(write.shown(each) for each in on.expressions or [on])}) keeps any row of each",
+        )
+    for window in _own(select, exp.Window):
+        if isinstance(window, exp.Window) and _is_unordered(window):
+            yield window, f"{write.shown(window)} has no order that decides"
+    sample = next((each.args["sample"] for each in _read(select) if each.args.get("sample")), None)
+    if sample is not None and not sample.args.get("seed"):
+        yield sample, "TABLESAMPLE takes other rows at each run"
+
+
+def _read(select: exp.Select) -> list[exp.Expr]:
+    start = select.args.get("from_")
+    return [*([start.this] if start is not None else []), *(join.this for join in select.args.get("joins") or [])]
+
+
+def _own(select: exp.Select, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """Yield the parts of a kind that are a SELECT's own, and not those of a query within it."""
+    pending = [*select.expressions, select.args.get("qualify"), select.args.get("order")]
+    while pending:
+        each = pending.pop(0)
+        if each is None or isinstance(each, exp.Query):
+            continue
+        if isinstance(each, kind):
+            yield each
+        pending += each.iter_expressions()
+
+
+def _limit(select: exp.Select) -> exp.Expr | None:
+    """Return what limits the rows of a SELECT; None where nothing does, or no row is taken, or it is one row anyway."""
+    limit = select.args.get("limit")
+    holder: exp.Expr = select
+    while isinstance(holder.parent, exp.Subquery | exp.SetOperation):
+        holder = holder.parent
+        limit = limit or holder.args.get("limit")
+    if limit is None or isinstance(holder.parent, exp.Exists) or limit.expressions:
+        return None
+    count = limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count")
+    is_none = isinstance(count, exp.Literal) and count.name == "0"
+    is_one = select.args.get("group") is None and any(each.find(exp.AggFunc) for each in select.expressions)
+    return None if is_none or (is_one and not list(_own(select, exp.Window))) else limit
+
+
+def _shown_limit(limit: exp.Expr) -> str:
+    count = limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count")
+    return f"LIMIT {count.sql()}" if isinstance(count, exp.Expr) else "LIMIT"
+
+
+def _has_order(select: exp.Select) -> bool:
+    """Whether a SELECT, or what is around it before its rows are limited, has an order that is not a constant."""
+    holder: exp.Expr | None = select
+    while isinstance(holder, exp.Select | exp.Subquery | exp.SetOperation):
+        if _orders(holder.args.get("order")):
+            return True
+        holder = holder.parent if isinstance(holder.parent, exp.Subquery | exp.SetOperation) else None
+    start = select.args.get("from_")
+    inner = start.this if start is not None else None
+    is_of_ordered = isinstance(inner, exp.Subquery) and bool(_orders(inner.this.args.get("order")))
+    return is_of_ordered and not select.args.get("joins")
+
+
+def _orders(order: exp.Expr | None) -> list[exp.Expr]:
+    """Return the parts of an ORDER BY that decide an order: not constants, nor T-SQL's (SELECT NULL)."""
+    parts = [each.this if isinstance(each, exp.Ordered) else each for each in order.expressions] if order else []
+    return [each for each in parts if each.find(exp.Column, exp.AggFunc) or _is_place(each) or _is_call(each)]
+
+
+def _is_place(each: exp.Expr) -> bool:
+    return isinstance(each, exp.Literal) and not each.is_string
+
+
+def _is_call(each: exp.Expr) -> bool:
+    return isinstance(each, exp.Func)
+
+
+def _goes_beyond(order: exp.Expr | None, keys: list[exp.Expr]) -> bool:
+    """Whether an order has a part that is none of the keys."""
+    own = {each.sql().lower() for each in keys}
+    return any(each.sql().lower() not in own for each in _orders(order))
+
+
+def _is_unordered(window: exp.Window) -> bool:
+    function = window.this
+    if isinstance(function, exp.IgnoreNulls | exp.RespectNulls):
+        function = function.this
+    if not isinstance(function, _PICKS):
+        return False
+    order = window.args.get("order")
+    if window.args.get("alias") is not None and order is None:
+        return False  # OVER name: the order is where the window is named
+    parts = _orders(order)
+    if isinstance(function, exp.RowNumber | exp.FirstValue | exp.LastValue | exp.NthValue):
+        return not _goes_beyond(order, list(window.args.get("partition_by") or []))
+    return not parts
+
+
+def _any_value(write: Write, select: exp.Select) -> Found | None:
+    for each in _own(select, exp.AggFunc):
+        is_decided = isinstance(each.parent, exp.Window | exp.WithinGroup | exp.IgnoreNulls)
+        if isinstance(each, _ANY) and not is_decided and each.find(exp.HavingMax, exp.Order) is None:
+            span = write.spot(each) if is_in_query(write, each) else write.span
+            return Found(span, f"{write.shown(each)} takes any value of its group", Sort.NOTE)
+    return None

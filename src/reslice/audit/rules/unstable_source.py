@@ -1,0 +1,100 @@
+"""RS401: The query depends on when it is run, or on chance.
+
+`current_date - 1` is another day tomorrow: a run for last month cannot be asked for, and a job that is run again a day
+later leaves the day it missed for ever. A clock or a random number within a value gives other totals for the same rows.
+Bounds from outside, :start and :end, give the same answer at any time. A clock that only fills a column such as
+loaded_at, and one that only keeps out what lies in the future, do no harm.
+
+Bad (postgres):
+
+    begin;
+    delete from daily_orders where order_date = current_date - 1;
+    insert into daily_orders
+    select order_date, channel, count(*), sum(amount_cents) from orders
+    where order_date = current_date - 1 group by order_date, channel;
+    commit
+
+Good (postgres):
+
+    begin;
+    delete from daily_orders where order_date between :start and :end;
+    insert into daily_orders
+    select order_date, channel, count(*), sum(amount_cents), now() as loaded_at from orders
+    where order_date between :start and :end group by order_date, channel;
+    commit
+
+Bad (snowflake):
+
+    begin;
+    delete from daily_overdue where due_date between :start and :end;
+    insert into daily_overdue
+    select due_date, count_if(due_date < current_date()) as overdue from invoices
+    where due_date between :start and :end group by due_date;
+    commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from reslice.audit.finding import Sort
+from reslice.audit.predicates import conditions
+from reslice.audit.rule import Found
+from reslice.audit.rules.emptied_for_range import overwrites_all
+from reslice.audit.scope import is_in_query
+from reslice.audit.unstable import Sort as Made
+from reslice.audit.unstable import Unstable, Use, unstable
+from reslice.audit.values import CLOCK
+from reslice.audit.write import Way, Write
+from reslice.reading.statements import flat
+
+HELP = "take the range from outside, :start and :end, and pass in what has to be the time of the run"
+_HELP_CHANCE = "make the value from the row's own columns, or leave it out"
+_WHOLE = frozenset({Way.REPLACE, Way.EMPTIED})
+
+
+def write(write: Write) -> Iterator[Found]:
+    """Yield a clock, and a random value, that the rows of an aggregate depend on."""
+    if write.query is None or not write.is_aggregate or write.way is Way.UPDATE:
+        return
+    found = [each for each in unstable(write.query) if each.use is not Use.STAMP and not _is_harmless(write, each)]
+    is_whole = write.way in _WHOLE or overwrites_all(write)
+    for made in Made:
+        those = [each for each in found if each.sort is made]
+        first = next((each for each in those if each.use is Use.ROWS), those[0] if those else None)
+        if first is None:
+            continue
+        is_note = is_whole and made is Made.CLOCK
+        place = first.holder.parent if isinstance(first.holder.parent, exp.Alias) else first.holder
+        span = write.spot(place) if is_in_query(write, place) else write.span
+        help_ = _HELP_CHANCE if made is Made.CHANCE else ""
+        yield Found(span, _why(write, first), Sort.NOTE if is_note else Sort.FINDING, help_)
+
+
+def _is_harmless(write: Write, each: Unstable) -> bool:
+    """Whether a clock only keeps out what lies after now: no row of a day that has passed depends on it."""
+    if each.use is not Use.ROWS or each.sort is not Made.CLOCK:
+        return False
+    marks = write.script.marked.marks
+    where = each.select.args.get("where")
+    own = list(conditions(each.holder, marks))
+    if not own or any(found.kind != "high" for found in own):
+        return False
+    others = list(conditions(where.this, marks)) if where is not None else []
+    subject = own[0].subject.column.sql()
+    lows = [found for found in others if found.kind != "high" and found.subject.column.sql() == subject]
+    return all(value.base != CLOCK for found in lows for value in found.values) and len(flat(each.holder)) == 1
+
+
+def _why(write: Write, each: Unstable) -> str:
+    shown = write.shown(each.holder)
+    if each.use is Use.ROWS:
+        if each.sort is Made.CHANCE:
+            return f"{shown} chooses other rows at each run"
+        return f"{shown} moves with the clock: the range cannot be asked for, and a later run computes another one"
+    name = each.name or shown
+    if each.sort is Made.CHANCE:
+        return f"{name} is made by chance: {shown} is another value at each run"
+    return f"{name} depends on the time of the run: {shown}"

@@ -1,0 +1,5 @@
+-- dialect: bigquery
+-- expect: RS402 at 5
+create or replace table shop.latest_orders as
+select order_id, order_date, status from shop.order_versions
+qualify row_number() over (partition by order_id order by order_id) = 1;

@@ -1,0 +1,7 @@
+-- dialect: postgres
+-- expect: nothing
+begin;
+delete from daily_orders where order_date between :start and :end;
+insert into daily_orders (order_date, channel, order_count, loaded_at)
+select order_date, channel, count(*), now() from orders_fact where order_date between :start and :end group by 1, 2;
+commit;
