@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -181,3 +182,54 @@ def test_what_is_unchanged_is_told_by_the_table_of_the_contract(said: Said, argu
     """The target weekly_temp has the table daily_orders."""
     assert said("run", "weekly_temp", DAYS)[0] == 0
     assert "  unchanged:  daily_orders is as it was" in said(*arguments)[2]
+
+
+# --- a run of many commits that ended part-way ----------------------------------------------------------------------
+
+OPTIONS = ["--per-slice", "--wait", "5s", "--allow", "total_change", "--reason", "late orders"]
+KEPT = "--per-slice --wait 5s --allow total_change --reason 'late orders'"
+LEFT = [
+    (["run", "daily_orders", DAYS, *OPTIONS], f"reslice run daily_orders 2026-01-02 {KEPT}"),
+    (["run", "daily_orders", "2026-01", *OPTIONS], f"reslice run daily_orders 2026-01-02..2026-01-31 {KEPT}"),
+    (["run", *OPTIONS, "daily_orders", DAYS, "--rewrite"], f"reslice run {KEPT} daily_orders 2026-01-02 --rewrite"),
+    (
+        ["run", "daily_orders", "--interval", "2026-01-01", "2026-01-03", *OPTIONS],
+        f"reslice run daily_orders --interval 2026-01-01 2026-01-03 {KEPT}",
+    ),
+    (["run", "--again", "r-0001", *OPTIONS], f"reslice run --again r-0001 {KEPT}"),
+    (["run", "--again=r-0001", *OPTIONS], f"reslice run --again=r-0001 {KEPT}"),
+    (["run", "plan.json", "--per-slice"], "reslice run daily_orders 2026-01-02 --per-slice"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), LEFT)
+@pytest.mark.parametrize("place", [[], ["-C", ".", "--config", "reslice.yml"]], ids=["here", "there"])
+def test_what_is_left_of_a_run_is_a_command_with_what_was_typed(
+    said: Said, shop: Path, arguments: list[str], expected: str, place: list[str]
+) -> None:
+    contract = (shop / "reslice.yml").read_text()
+    (shop / "reslice.yml").write_text(
+        contract.replace("    measures:", "    guards: {total_change: allow}\n    measures:")
+    )
+    with duckdb.connect(str(shop / "shop.duckdb")) as connection:
+        connection.execute("INSERT INTO orders VALUES (104, DATE '2026-01-03', 'app', 3100)")
+        connection.execute(
+            "CREATE OR REPLACE TABLE daily_orders (order_date DATE, channel VARCHAR, order_count BIGINT,"
+            " amount_cents BIGINT, CHECK (order_date <> DATE '2026-01-02' OR amount_cents <> 5600))"
+        )
+        connection.executemany("INSERT INTO daily_orders VALUES (?, ?, ?, ?)", BEFORE)
+    if "r-0001" in "".join(arguments):
+        assert said("run", "daily_orders", DAYS)[0] == 4
+    assert said("plan", "daily_orders", DAYS, "--out", "plan.json")[0] == 0
+    code, _, err = said(*place, *arguments)
+    assert (code, err.partition(":")[0]) == (6, "partly published[partly_published]")
+    command = expected.replace("reslice ", f"reslice {' '.join(place)} ", 1) if place else expected
+    assert next_of(err) == command
+    with duckdb.connect(str(shop / "shop.duckdb")) as connection:
+        connection.execute("UPDATE orders SET amount_cents = 5700 WHERE order_id = 103")
+    assert said(*shlex.split(command)[1:])[0] == 0
+    assert [row for row in rows(shop) if row[0] < "2026-01-03"] == [
+        ("2026-01-01", "store", 1, 4500),
+        ("2026-01-02", "store", 1, 5700),
+        ("2026-01-02", "web", 2, 19000),
+    ]
