@@ -120,10 +120,8 @@ def _subtotals(column: exp.Column, select: exp.Select) -> str:
     group = select.args.get("group")
     if group is None:
         return ""
-    for kind, called in (("rollup", "ROLLUP"), ("cube", "CUBE"), ("grouping_sets", "GROUPING SETS")):
-        for each in group.args.get(kind) or []:
-            if not isinstance(each, exp.Expr):
-                return called
+    for called, kind in (("ROLLUP", exp.Rollup), ("CUBE", exp.Cube), ("GROUPING SETS", exp.GroupingSets)):
+        for each in group.find_all(kind):
             names = {one.name.lower() for one in each.find_all(exp.Column)}
             names |= (
                 {one.name.lower() for item in group.expressions for one in item.find_all(exp.Column)}

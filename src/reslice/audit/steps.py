@@ -46,9 +46,18 @@ class Step:
 def steps(script: Script) -> list[Step]:
     """Return the statements of a script in the order in which they are run."""
     found: list[Step] = []
+    before: tuple[tuple[exp.Expr, bool], ...] = ()
     for position, statement in enumerate(script.statements):
-        found += _within(statement.node, statement, position, (), 0)
+        own = before if isinstance(statement.node, exp.Insert) else ()
+        found += _within(statement.node, statement, position, own, 0)
+        before = ((statement.node, True),) if _is_begun(statement.node) else ()
     return found
+
+
+def _is_begun(node: exp.Expr) -> bool:
+    """Whether an IF was cut off before what it holds, as one of T-SQL is whose statements end without a semicolon."""
+    block = node.args.get("true") if isinstance(node, exp.IfBlock) else None
+    return isinstance(block, exp.Block) and not any(isinstance(each, exp.Expr) for each in block.expressions)
 
 
 def _within(
@@ -68,7 +77,8 @@ def _within(
             yield from _within(body, statement, position, branches, depth + 1)
     elif isinstance(node, exp.Block):
         for each in node.expressions:
-            yield from _within(each, statement, position, branches, depth + 1)
+            if isinstance(each, exp.Expr):
+                yield from _within(each, statement, position, branches, depth + 1)
     elif isinstance(node, exp.Create) and isinstance(node.args.get("expression"), exp.Block):
         yield from _within(node.args["expression"], statement, position, branches, depth + 1)
     elif isinstance(node, exp.MultitableInserts):

@@ -63,6 +63,7 @@ def _written(script: Script, history: History, index: int) -> Iterator[Write]:
     elif isinstance(node, exp.Update) and target is not None:
         write = _made(script, step, name_of(target), Way.UPDATE, _updated_from(node))
         write.matches = _updated_matches(node)
+        write.keys = tuple(each.column for each in write.matches)
         yield write
     elif isinstance(node, exp.Create) and node.kind == "TABLE":
         query = written_query(node)

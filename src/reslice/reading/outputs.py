@@ -218,6 +218,12 @@ def _grouped(select: exp.Select, group: exp.Group, outputs: Sequence[Output], do
     names: list[str] = []
     lost: list[str] = []
     for item in group.expressions:
+        if isinstance(item, exp.Rollup | exp.Cube | exp.GroupingSets):
+            doubts.append(_subtotals(item.key.replace("groupingsets", "grouping sets")))
+            for column in item.find_all(exp.Column):
+                name = grouped_name(column, written)
+                names += [name] if name is not None else []
+            continue
         name = grouped_name(item, written)
         if name is not None:
             names.append(name)
@@ -225,13 +231,17 @@ def _grouped(select: exp.Select, group: exp.Group, outputs: Sequence[Output], do
             lost.append(item.sql())
     for kind in ("grouping_sets", "rollup", "cube"):
         if group.args.get(kind):
-            doubts.append(f"grain: {kind.replace('_', ' ').upper()} adds rows of subtotals, whose keys are NULL")
+            doubts.append(_subtotals(kind.replace("_", " ")))
             for each in group.args[kind]:
                 for column in each.find_all(exp.Column):
                     name = grouped_name(column, written)
                     names += [name] if name is not None and name not in names else []
     doubts += [f"grain: the job groups by {text}, which it does not write, so that keys may repeat" for text in lost]
     return JobGrain(tuple(dict.fromkeys(names)), "GROUP BY", tuple(doubts))
+
+
+def _subtotals(kind: str) -> str:
+    return f"grain: {kind.upper()} adds rows of subtotals, whose keys are NULL"
 
 
 def grouped_name(item: exp.Expr, written: Sequence[Output]) -> str | None:

@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 from reslice.errors import Failure, Misused
 from reslice.reading.marks import Marked, marked
 
-_UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
+UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
 """What the parser of another project may end with on a text that is no SQL."""
 
 _CLASS = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
@@ -112,7 +112,7 @@ def _read(name: str, text: str, dialect: str, mark: Marking, unread_max: int | N
             if piece.read is None:
                 try:
                     piece.read = sqlglot.parse(piece.text, dialect=dialect)
-                except _UNREADABLE as error:
+                except UNREADABLE as error:
                     script.unread.append(_unread(error, script, text, piece.start))
                     script.unread_at.append(piece.start)
                     if unread_max is not None and len(script.unread) >= unread_max:
@@ -141,7 +141,7 @@ def _pieces(script: Script, source: str) -> Iterator[_Piece]:
     text = script.marked.text
     try:
         tokens = sqlglot.tokenize(text, dialect=script.dialect)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         script.unread.append(_unread(error, script, source, 0))
         script.unread_at.append(0)
         return
@@ -168,12 +168,31 @@ def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) 
         return
     for token in tokens:  # nodes count their places from where the piece begins
         token.start, token.end = token.start - start, token.end - start
+    replacing = _replacing(text, tokens, dialect)
+    if replacing is not None:
+        yield _Piece(start, text, replacing)
+        return
     try:
         found = sqlglot.Dialect.get_or_raise(dialect).parser().parse(tokens, text)
-    except _UNREADABLE:
+    except UNREADABLE:
         found = []
     is_whole = bool(found) and not any(isinstance(each, exp.Command) for each in found)
     yield from [_Piece(start, text, found)] if is_whole else _cut(start, text)
+
+
+def _replacing(text: str, tokens: list[Any], dialect: str) -> list[exp.Expr | None] | None:
+    """Return REPLACE INTO, which sqlglot does not read, as the INSERT OR REPLACE that it is; None where it is none."""
+    if len(tokens) < 2 or tokens[0].text.upper() != "REPLACE" or not tokens[1].text.upper().startswith("INTO"):
+        return None
+    same_length = text[: tokens[0].start] + "INSERT " + text[tokens[0].end + 1 :]
+    try:
+        found = sqlglot.parse(same_length, dialect=dialect)
+    except UNREADABLE:
+        return None
+    for each in found:
+        if isinstance(each, exp.Insert):
+            each.set("alternative", "replace")
+    return found
 
 
 def _cut(start: int, piece: str) -> Iterator[_Piece]:

@@ -112,7 +112,7 @@ def _added(column: str, value: exp.Expr, names: set[str], write: Write) -> Added
         parts = list(each.iter_expressions())
         own = [part for part in parts if _is_own(part, column, names)]
         rest = [part for part in parts if not any(part is one for one in own)]
-        if not own or not rest or all(_is_fixed(part) for part in rest):
+        if not own or not rest or all(_is_fixed(part) for part in rest) or _is_document(each, column, write):
             continue
         is_from_source = any(_is_of_source(part, column, names, write) for part in rest)
         if not is_from_source and not any(_is_given(part) for part in rest):
@@ -178,6 +178,14 @@ def _is_of_source(value: exp.Expr, column: str, names: set[str], write: Write) -
         if not each.table and write.way is not Way.UPDATE and each.name.lower() != column:
             return isinstance(write.node, exp.Merge)
     return False
+
+
+def _is_document(value: exp.Expr, column: str, write: Write) -> bool:
+    """Whether `||` merges two documents, which gives the same the second time."""
+    kind = write.declared.types.get(column)
+    return (
+        isinstance(value, exp.DPipe) and kind is not None and kind.is_type("json", "jsonb", "hstore", "map", "object")
+    )
 
 
 def _may_merge(value: exp.Expr, column: str, write: Write) -> bool:

@@ -1,0 +1,5 @@
+-- dialect: redshift
+-- expect: RS104 at 3
+insert into daily_orders
+select s.order_date, s.n from (select order_date, count(*) as n from orders_fact group by order_date) as s
+left join daily_orders as t on t.order_date = s.order_date where t.order_date is null;

@@ -1,0 +1,11 @@
+-- dialect: tsql
+-- expect: RS302 at 10
+merge dbo.daily_orders as t
+using (
+  select order_date, channel, count(*) as n from dbo.orders_fact
+  where order_date >= @first and order_date < @after group by order_date, channel
+) as s
+on t.order_date = s.order_date and t.channel = s.channel
+when matched then update set t.n = s.n
+when not matched by source then delete
+when not matched by target then insert (order_date, channel, n) values (s.order_date, s.channel, s.n);
