@@ -205,7 +205,7 @@ def _facts(proof: Proof) -> Iterator[tuple[str, str]]:
     yield "repeatable", _repeatable_text(proof)
     yield "equal", _equal_text(proof.source)
     if proof.crash is not None:
-        yield "old or new", _crash_text(proof.crash)
+        yield "old or new", _crash_text(proof, proof.crash)
     if proof.at_once is not None:
         yield from (("at once", text) for text in _at_once_texts(proof, proof.at_once))
 
@@ -234,11 +234,13 @@ def _equal_text(source: Source | None) -> str:
     return f"no: {_counts(source.comparison)}"
 
 
-def _crash_text(crash: Crash) -> str:
+def _crash_text(proof: Proof, crash: Crash) -> str:
     tries = len(crash.tries)
     torn = [each for each in crash.tries if each.table == "torn"]
     how = f"killed {counted(tries, 'time')} (--seed {crash.seed})"
     if not torn:
+        if proof.is_as_before:
+            return f"yes: {how}, the table held each time what it holds before and after"
         old = sum(each.table == "before" for each in crash.tries)
         return f"yes: {how}, the table was as before {old} times and as after {tries - old} times"
     first = torn[0]

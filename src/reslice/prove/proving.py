@@ -37,7 +37,7 @@ class Proving:
         self._connection = connection
         self._subject = subject
         self._task = task
-        self._words = task.words if task.script is None else script.command(task.script)
+        self._words = task.words
         self._stop = threading.Event()
         self._engine: Engine | None = None
         self._on_step: OnStep = _tell_nobody
@@ -64,11 +64,16 @@ class Proving:
         """
         began = time.monotonic()
         self._on_step = on_step or _tell_nobody
-        task = self._task
-        if task.script is None:
+        if self._task.script is None:
             check_found(self._words, self._subject.name)
-        else:
-            script.check(task.script)
+            return replace(self._placed(), seconds=time.monotonic() - began)
+        script.check(self._task.script)
+        with script.command(self._task.script, self._connection.engine) as self._words:
+            return replace(self._placed(), seconds=time.monotonic() - began)
+
+    def _placed(self) -> Proof:
+        """Prove in a place that is gone afterwards."""
+        task = self._task
         self._on_step("copying the database" if not task.in_place else "looking at the table")
         more = task.crash or task.at_once
         place = places.made(self._connection, in_place=task.in_place, more=more, on_step=self._on_step)
@@ -80,7 +85,7 @@ class Proving:
                 kept = place.keep()
             elif not self._has_kept_rows:
                 place.remove()
-        return replace(proof, kept=kept, seconds=time.monotonic() - began, notes=(*place.notes, *proof.notes))
+        return replace(proof, kept=kept, notes=(*place.notes, *proof.notes))
 
     def _in_place(self, place: Place) -> Proof:
         """Keep the rows from before, prove, and put them back, whatever happens."""

@@ -1,4 +1,4 @@
-"""A SQL file as a command: `python -m reslice.prove.script FILE NAME=VALUE…` runs it, statement by statement.
+"""A SQL file as a command: its statements, with their values in them, run one by one by a small program per engine.
 
 Each statement is committed by itself, unless the script says BEGIN and COMMIT, as psql and the duckdb shell do. It ends
 at the first statement that fails. `:name` stands for a value as SQL writes it: a number bare, anything else in quotes;
@@ -7,17 +7,16 @@ at the first statement that fails. `:name` stands for a value as SQL writes it: 
 
 from __future__ import annotations
 
-import importlib
-import os
+import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from reslice import parameters
-from reslice.contract import Connection
+from reslice import engines, parameters
 from reslice.engines.sql import quote, text_literal
-from reslice.prove.places import SANDBOXES
 from reslice.prove.shape import misused
 from reslice.prove.values import Script
 
@@ -25,10 +24,15 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _QUOTED = re.compile(r":(?:'([^\W\d]\w*)'|\"([^\W\d]\w*)\")")
 
 
-def command(script: Script) -> tuple[str, ...]:
-    """Return the words that run a script."""
-    given = [f"{name}={value}" for name, value in script.parameters.items()]
-    return sys.executable, "-m", "reslice.prove.script", str(script.path.absolute()), *given
+@contextmanager
+def command(script: Script, engine: str) -> Iterator[tuple[str, ...]]:
+    """Give the words that run a script, for as long as the block lasts."""
+    text = filled(script.path.read_text(encoding="utf-8"), script.parameters)
+    program = Path(engines.__file__).parent / engine.removesuffix("ql") / "script.py"
+    with tempfile.TemporaryDirectory(prefix="reslice-script-") as folder:
+        file = Path(folder) / "statements.json"
+        file.write_text(json.dumps(parameters.statements(text)), encoding="utf-8")
+        yield sys.executable, "-P", str(program), str(file)
 
 
 def check(script: Script) -> None:
@@ -75,23 +79,3 @@ def _outside(text: str) -> str:
 
 def _written(value: str) -> str:
     return value if _NUMBER.fullmatch(value) else text_literal(value)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the script in the database that the environment names; print what fails, and end with 1 then."""
-    path, *given = arguments
-    values = dict(each.split("=", 1) for each in given)
-    url = os.environ["RESLICE_URL"]
-    engine = "duckdb" if url.startswith("duckdb:") else "postgresql"
-    file = os.environ.get("RESLICE_PATH")
-    connection = Connection(engine, url, engine, Path(file) if file else None)
-    text = filled(Path(path).read_text(encoding="utf-8"), values)
-    trouble: str = importlib.import_module(SANDBOXES[engine]).run_script(connection, parameters.statements(text))
-    if trouble:
-        sys.stderr.write(f"{Path(path).name}: {trouble}\n")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

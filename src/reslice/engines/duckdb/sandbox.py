@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -282,18 +282,3 @@ def kept_copies(path: Path) -> tuple[str, ...]:
     return tuple(
         f"{each} holds rows that a proof in place kept and did not put back, in its table kept" for each in found
     )
-
-
-def run_script(connection: Connection, statements: Sequence[str]) -> str:
-    """Run statements one by one, each committed by itself unless they say BEGIN; return what failed, or nothing."""
-    try:
-        with duckdb.connect(str(connection.path)) as opened:
-            opened.execute("SET python_enable_replacements = false")
-            for number, statement in enumerate(statements, start=1):
-                try:
-                    opened.execute(statement).fetchall()
-                except duckdb.Error as error:
-                    return f"statement {number}: {'; '.join(lines_of(error, 2))}"
-    except duckdb.Error as error:
-        return "; ".join(lines_of(error, 2))
-    return ""

@@ -24,11 +24,9 @@ from reslice.engines.postgres import connect
 from reslice.engines.postgres.connection import open_connection, opened_by
 from reslice.engines.postgres.errors import failed
 from reslice.engines.postgres.sandbox_copy import NOT_RUN, copy_settings, create, drop, made, refuse_without_right
-from reslice.engines.postgres.sandbox_way import TAKEN, VARIABLES, run_script, url_of
+from reslice.engines.postgres.sandbox_way import TAKEN, VARIABLES, url_of
 from reslice.engines.sandbox import Look, Way
 from reslice.engines.sql import quote
-
-__all__ = ["left", "make", "run_script"]
 
 PREFIX = "reslice_prove_"
 WAIT = timedelta(seconds=5)
