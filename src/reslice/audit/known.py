@@ -47,6 +47,7 @@ class Table:
     Names are in small letters. `unique` holds the columns of each key that the database enforces; a primary key's
     columns are in `not_null` too. `nullable` are the columns that are said to take NULL. `equal_nulls` are those keys
     in which NULL equals NULL. `replacing` is the key by which a row that is inserted takes the place of another.
+    `keys` are all that are declared, enforced or not.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Table:
     unique: list[tuple[str, ...]] = field(default_factory=list)
     equal_nulls: list[tuple[str, ...]] = field(default_factory=list)
     replacing: tuple[str, ...] = ()
+    keys: list[tuple[str, ...]] = field(default_factory=list)
 
     def is_key(self, columns: Iterable[str]) -> bool:
         """Whether rows with equal values in these columns cannot stand twice, and none of the values is NULL."""
@@ -188,6 +190,7 @@ def _unread_index(found: dict[str, Table], text: str, dialect: str) -> None:
 def _key(table: Table, columns: tuple[str, ...], is_primary: bool, dialect: str) -> None:
     if not columns or not all(columns):
         return
+    table.keys.append(columns)
     if is_primary and dialect in REPLACING:
         table.replacing = columns
     if dialect not in NOT_ENFORCED:

@@ -22,6 +22,11 @@ _UNIQUE_NAMES = frozenset(
 )
 
 
+def is_run_name(name: str) -> bool:
+    """Whether a column is called as those are that tell runs apart."""
+    return _RUN.fullmatch(name) is not None
+
+
 def table_columns(write: Write) -> dict[str, str]:
     """Return for each column of the query that is written under another name the table's, both in small letters."""
     query = write.query
