@@ -103,10 +103,16 @@ class JobQuery:
         for each in [*([start.this] if start is not None else []), *joined]:
             alias = each.alias_or_name.lower()
             if isinstance(each, exp.Table):
-                found[alias] = self.named.get(each.name.lower()) if not each.args.get("db") else None
+                found[alias] = self._with(each, select)
             elif isinstance(each, exp.Subquery) and isinstance(each.this, exp.Query):
                 found[alias] = each.this
         return found
+
+    def _with(self, table: exp.Table, select: exp.Select) -> exp.Query | None:
+        """Return the query of the WITH that a name stands for; within itself and those before it, it is a table's."""
+        found = self.named.get(table.name.lower()) if not table.args.get("db") else None
+        hidden = _not_seen_from(select, table.name.lower()) if found is not None else []
+        return None if any(each is found for each in hidden) else found
 
     def tables(self, select: exp.Select) -> dict[str, str]:
         """Return the tables of the database that a SELECT reads itself: alias and name, in small letters."""
@@ -115,7 +121,7 @@ class JobQuery:
         return {
             each.alias_or_name.lower(): each.name.lower()
             for each in read
-            if isinstance(each, exp.Table) and (each.args.get("db") or each.name.lower() not in self.named)
+            if isinstance(each, exp.Table) and self._with(each, select) is None
         }
 
     def traced(self, value: exp.Expr, select: exp.Select, depth: int = 0) -> tuple[exp.Expr, exp.Select]:
@@ -123,10 +129,28 @@ class JobQuery:
         inner = self._inner(value, select) if isinstance(value, exp.Column) and depth < _DEPTH_LIMIT else None
         if inner is None:
             return value, select
-        for each in self._outputs(inner, depth + 1):
-            if each.name.lower() == value.name.lower() and each.origin is not None and each.select is not None:
-                return each.origin, each.select
-        return value, select
+        found = self._column(inner, value.name.lower(), depth + 1, set())
+        return (value, select) if found is None else found
+
+    def _column(self, query: exp.Expr, name: str, depth: int, seen: set[int]) -> tuple[exp.Expr, exp.Select] | None:
+        """Return the expression that makes a column of a query, and its SELECT; None where the query does not say."""
+        if depth > _DEPTH_LIMIT or not isinstance(query, exp.Query) or id(query) in seen:
+            return None
+        seen.add(id(query))
+        select = _first(query)
+        for projection in select.expressions:
+            if isinstance(projection, exp.Star) or (
+                isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star)
+            ):
+                table = projection.table.lower() if isinstance(projection, exp.Column) else ""
+                for alias, inner in self.relations(select).items():
+                    if inner is not None and table in ("", alias):
+                        found = self._column(inner, name, depth + 1, seen)
+                        if found is not None:
+                            return found
+            elif projection.alias_or_name.lower() == name:
+                return self.traced(projection.unalias(), select, depth)
+        return None
 
     def _inner(self, column: exp.Column, select: exp.Select) -> exp.Query | None:
         relations = self.relations(select)
@@ -146,14 +170,30 @@ class JobQuery:
         """Return the names, in small letters, of every column that a value is made from, at each level."""
         found: set[str] = set()
         pending = [(value, select, 0)]
+        seen: set[int] = set()
         while pending:
             each, where, depth = pending.pop()
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
             for column in each.find_all(exp.Column):
                 found.add(column.name.lower())
                 origin, origin_select = self.traced(column, where)
                 if origin is not column and depth < _DEPTH_LIMIT:
                     pending.append((origin, origin_select, depth + 1))
         return frozenset(found)
+
+
+def _not_seen_from(select: exp.Select, name: str) -> list[exp.Expr]:
+    """Return the queries of that name that a SELECT is within, or that come after the one it is within."""
+    found: list[exp.Expr] = []
+    node: exp.Expr | None = select
+    while node is not None:
+        if isinstance(node, exp.CTE) and isinstance(node.parent, exp.With):
+            later = node.parent.expressions[node.index or 0 :]
+            found += [each.this for each in later if each.alias.lower() == name]
+        node = node.parent
+    return found
 
 
 def _first(query: exp.Expr) -> exp.Select:
