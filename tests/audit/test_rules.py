@@ -22,8 +22,9 @@ def test_a_rule_has_a_page(rule: Rule) -> None:
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=lambda each: getattr(each, "code", ""))
 def test_examples_are_judged_as_they_are_shown(tmp_path: Path, rule: Rule, example: Example) -> None:
     found = audit([_written(tmp_path, example)], None if example.kind.startswith(("dbt", "python")) else example.kind)
-    assert not found.unparsed and not found.unknown
-    assert {each.code for each in found.findings} == ({rule.code} if example.is_bad else set())
+    assert not found.unparsed
+    codes = {each.code for each in found.findings or found.unknown}  # some rules say only that it is not known
+    assert codes == ({rule.code} if example.is_bad else set())
 
 
 def _written(folder: Path, example: Example) -> Path:

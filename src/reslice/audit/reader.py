@@ -30,7 +30,7 @@ SECONDS_MAX = 20.0
 DEPTH_MAX = 400
 """The deepest nesting of brackets that is read."""
 
-READERS = {Kind.SQL: "reslice.audit.sql", Kind.DBT: "reslice.audit.dbt"}
+READERS = {Kind.SQL: "reslice.audit.sql", Kind.DBT: "reslice.audit.dbt", Kind.PYTHON: "reslice.audit.python"}
 """Of each kind of file, the module that reads it."""
 
 _MISTAKES = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, NotImplementedError)

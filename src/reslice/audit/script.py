@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -53,6 +54,8 @@ class Script:
     known: Known = field(default_factory=dict)
     start: int = 0
     is_guessed: bool = False
+    pieces: tuple[tuple[int, int], ...] = ()
+    """Where runs of characters begin in the text that was marked, and in the file, in order; empty where it is one."""
 
     @property
     def path(self) -> str:
@@ -66,7 +69,7 @@ class Script:
             return self.begin(statement)
         first = min(place["start"] for place in places) + statement.base
         last = max(place["end"] for place in places) + statement.base
-        return self._origin(first), self._origin(last) + 1
+        return self.origin(first), self.origin(last) + 1
 
     def begin(self, statement: Statement) -> tuple[int, int]:
         """Return the span of a statement's first word."""
@@ -75,14 +78,20 @@ class Script:
         while start < len(text) and (text[start].isspace() or text.startswith("--", start)):
             start = text.find("\n", start) if text.startswith("--", start) else start + 1
             if start < 0:
-                return self._origin(statement.base), self._origin(statement.base) + 1
+                return self.origin(statement.base), self.origin(statement.base) + 1
         end = start
         while end < len(text) and (text[end].isalnum() or text[end] == "_"):
             end += 1
-        return self._origin(start), self._origin(end - 1) + 1 if end > start else self._origin(start) + 1
+        return self.origin(start), self.origin(end - 1) + 1 if end > start else self.origin(start) + 1
 
-    def _origin(self, offset: int) -> int:
-        return self.start + self.marked.origin(offset)
+    def origin(self, offset: int) -> int:
+        """Return where in the file a place of the marked text stands."""
+        origin = self.marked.origin(offset)
+        if not self.pieces:
+            return self.start + origin
+        place = max(0, bisect_right(self.pieces, origin, key=lambda piece: piece[0]) - 1)
+        here, there = self.pieces[place]
+        return there + origin - here
 
     def shown(self, node: exp.Expr) -> str:
         """Return a part of a statement in one line, with the placeholders as they were written."""
