@@ -35,6 +35,7 @@ from reslice.audit.rule import Found
 from reslice.audit.scope import is_in_query
 from reslice.audit.versions import Choice, before, choices
 from reslice.audit.write import Way, Write
+from reslice.reading.marks import MARK
 
 HELP = "choose the newest version of each key first, in a subquery, and filter its rows"
 _CHANGES = re.compile(
@@ -63,11 +64,16 @@ def write(write: Write) -> Iterator[Found]:
             if sort is None:
                 continue
             span = write.spot(condition) if is_in_query(write, condition) else write.span
-            own = tuple(sorted({each.name.lower() for each in condition.find_all(exp.Column)}))
+            own = _columns(condition)
             if span not in spans and own not in columns:
                 spans.add(span)
                 columns.add(own)
                 yield Found(span, _why(write, choice, condition), sort)
+
+
+def _columns(condition: exp.Expr) -> tuple[str, ...]:
+    names = {each.name.lower() for each in condition.find_all(exp.Column)}
+    return tuple(sorted(name for name in names if not MARK.fullmatch(name)))
 
 
 def _sort(write: Write, choice: Choice, condition: exp.Expr, select: exp.Select) -> Sort | None:
