@@ -97,12 +97,6 @@ class Dialect(Protocol):
     def new_schema(self, catalog: str, schema: str) -> str:
         """Return the name of a schema in the statement that makes it."""
 
-    def taken(self, target: Target, kept: str, condition: str, hashed: Sequence[str]) -> str:
-        """Return the statement that keeps rows, removes them, and returns how many they were and their own hashes' sum.
-
-        Empty where it takes several statements. It binds `run_id`.
-        """
-
     @property
     def reads_back_by_own_hash(self) -> bool:
         """Whether rows that were just written are compared with the staged ones by `own_hash`."""

@@ -58,6 +58,15 @@ class SqlEngine(SqlSession):
         """Return the statements of a publish, in order, as a person reads them."""
         return publication.shown(self.dialect)
 
+    def _beside(self, contract: Contract, target: Target) -> tuple[str, ...]:
+        """Return the columns that the base of a run has beside those of the contract."""
+        return ()
+
+    def _base_select(self, contract: Contract, target: Target, scope: Scope, opened: Opened | None) -> str:
+        """Return the SELECT of the base; of what is only looked at, no more columns are read than the contract's."""
+        beside = () if opened is None else self._beside(contract, target)
+        return sql.base_select(self.dialect, contract, target, scope, beside)
+
     def _refuse_writing(self, query: SqlFile) -> None:
         """Refuse a SQL file that did more than read when it was evaluated, where a SELECT can do that."""
         return
@@ -77,8 +86,7 @@ class SqlEngine(SqlSession):
                 control: tuple[Column, ...] = ()
                 if contract.controls is not None:
                     control = self._stage_query(contract, target, scope, contract.controls.query, names.control)
-                select = sql.base_select(self.dialect, contract, target, scope, columns_of(contract))
-                self.execute(query_text.create(names.base, select))
+                self.execute(query_text.create(names.base, self._base_select(contract, target, scope, opened)))
         return Staged(contract, target, scope, token, source, control)
 
     def stage_replaced(
@@ -93,12 +101,10 @@ class SqlEngine(SqlSession):
             with self._snapshot(contract, target, token, opened):
                 refuse_replaced_functions(contract, self.execute(sql.known_answer_select(self.dialect))[0])
                 rows = replaced_rows(self, contract, target, undone)
-                hashed = columns_of(contract)
                 staged = Staged(contract, target, scope, token, (), restores=undone.id)
-                self._replaced[token] = sql.kept_select(self.dialect, staged, rows, hashed)
+                self._replaced[token] = sql.kept_select(self.dialect, staged, rows, columns_of(contract))
                 self.execute(query_text.create(names.staged, self._replaced[token]))
-                select = sql.base_select(self.dialect, contract, target, scope, hashed)
-                self.execute(query_text.create(names.base, select))
+                self.execute(query_text.create(names.base, self._base_select(contract, target, scope, opened)))
             repeated = self.execute(sql.repeated_select(contract, names.staged))[0][0]
         return replace(staged, repeated=int(repeated))
 
@@ -142,7 +148,7 @@ class SqlEngine(SqlSession):
         names = self.names(token)
         with self.translated(contract, query.query.name), self.transaction():
             columns = self._stage_query(contract, target, staged.scope, query.query, names.control)
-            select = sql.base_select(self.dialect, contract, target, staged.scope, columns_of(contract))
+            select = sql.base_select(self.dialect, contract, target, staged.scope)
             self.execute(query_text.create(names.base, select))
             reader = Staged(contract, target, staged.scope, token, staged.source_columns, columns)
             problems, lines = control_lines(self, reader, names, query, names.base)

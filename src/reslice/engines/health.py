@@ -310,7 +310,7 @@ class SqlHealth(ABC):
 
     def _now(self, contract: Contract, target: Target, scope: Scope) -> dict[Moment, Fingerprint]:
         column = sql.slice_column(contract, target)
-        select = sql.base_select(self._session.dialect, contract, target, scope, columns_of(contract))
+        select = sql.base_select(self._session.dialect, contract, target, scope)
         text = self._session.dialect.slice_text("slice", column)
         rows = self._session.execute(
             f"SELECT {text}, row_count, total FROM (SELECT {sql.SLICE} AS slice, count(*) AS row_count,"

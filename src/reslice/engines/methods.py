@@ -15,7 +15,6 @@ from reslice.engines import sql, versions
 from reslice.engines.dialect import Dialect
 from reslice.engines.sql import quote
 from reslice.engines.touch import Touch, touch_statement, touched_values
-from reslice.fingerprint import columns_of
 from reslice.tables import Fill
 from reslice.values import Change
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 class Step(StrEnum):
     """What a statement of a publish is for."""
 
-    TAKE = "keep what is replaced, and remove it"
     KEEP = "keep what is replaced"
     PICK = "pick the rows that are written to"
     TOUCH = "so that a concurrent UPDATE is a conflict and not lost"
@@ -64,13 +62,6 @@ def replace_slice(publication: Publication, dialect: Dialect, touch: Touch) -> l
     """Delete the slices by range, and insert the staged rows."""
     contract, target = publication.staged.contract, publication.staged.target
     inside = publication.within(dialect, publication.written)
-    taken = dialect.taken(target, publication.kept, inside, columns_of(contract))
-    if taken:
-        return [
-            Write(Step.TAKE, taken, RUN_ID),
-            _insert(publication, dialect, inside),
-            *(_point(publication, dialect) if publication.points else ()),
-        ]
     return [
         _keep(publication, dialect, inside),
         Write(Step.TOUCH, touch_statement(dialect, contract, target, inside, touch, stays=False)),

@@ -31,7 +31,7 @@ def scope_of(scope: Scope, slices: tuple[SliceDiff, ...]) -> Scope:
     return Scope.of(Range(scope.unit, scope.zone, first, first)).plus(rest)
 
 
-TOLD = (Step.TOUCH, Step.TAKE)
+TOLD = (Step.TOUCH,)
 """Steps that a statement does not tell by itself."""
 
 
@@ -110,22 +110,23 @@ class Publication:
             f"  IS NOT DISTINCT FROM ({digest} FROM {relation} WHERE {condition})"
         )
 
-    def digest(self, dialect: Dialect, relation: str, scope: Scope) -> str:
+    def digest(self, dialect: Dialect, relation: str, scope: Scope, beside: Sequence[str] = ()) -> str:
         """Return the SELECT of how many rows a relation has in `scope`, and the sum of the database's own hashes.
 
-        Of the staged rows a float counts at its declared scale: merge leaves a row that is equal at it as it is.
+        They are of the contract's columns, and of those `beside` them. Of the staged rows a float counts at its
+        declared scale: merge leaves a row that is equal at it as it is.
         """
-        sums = self._own_sum(dialect, at_scale=relation == self.names.staged)
+        sums = self._own_sum(dialect, beside, at_scale=relation == self.names.staged)
         return f"SELECT count(*), {sums} FROM {relation} WHERE {self.within(dialect, scope)}"
 
-    def _own_sum(self, dialect: Dialect, *, at_scale: bool = False) -> str:
+    def _own_sum(self, dialect: Dialect, beside: Sequence[str] = (), *, at_scale: bool = False) -> str:
         contract, target = self.staged.contract, self.staged.target
         scales = sql.scales(contract) if at_scale else {}
         values = [
             dialect.shown(quote(name), column, scales[name])
             if column.family is Family.FLOAT and name in scales
             else dialect.plain(quote(name), column)
-            for name in columns_of(contract)
+            for name in (*columns_of(contract), *beside)
             for column in [target.column(name)]
         ]
         return f"sum({dialect.own_hash(values)})"
@@ -209,8 +210,7 @@ class Publication:
         """Return the fingerprint of every written slice of which a relation holds rows."""
         staged = self.staged
         column = sql.slice_column(staged.contract, staged.target)
-        hashed = columns_of(staged.contract)
-        select = sql.rows_select(session.dialect, staged.contract, staged.target, relation, self.written, hashed)
+        select = sql.rows_select(session.dialect, staged.contract, staged.target, relation, self.written)
         text = session.dialect.slice_text("slice", column)
         rows = session.execute(
             f"SELECT {text}, row_count, total FROM (SELECT {sql.SLICE} AS slice, count(*) AS row_count,"

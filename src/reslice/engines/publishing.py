@@ -44,11 +44,10 @@ def with_points(engine: Session, publication: Publication) -> Publication:
     return replace(publication, points=engine.execute(f"SELECT {publication.pointing(engine.dialect)}")[0][0])
 
 
-def base_moved(engine: Session, publication: Publication, live: int | None = None) -> Refused:
-    """Return the refusal of a publish whose slices are not what was compared; `live` is how many rows they have now."""
+def base_moved(engine: Session, publication: Publication) -> Refused:
+    """Return the refusal of a publish whose slices are not what was compared."""
     before = publication.base.rows
-    if live is None:
-        live = int(engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0])
+    live = int(engine.execute(publication.fingerprint(engine.dialect, publication.compared))[0][0])
     found = f"{publication.compared.text} held {counted(before, 'row')} when it was compared and now {live}"
     if live == before:
         found = f"{publication.compared.text} holds {counted(live, 'row')} as when it was compared, with other values"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from reslice.contract import Contract, Measure, SliceColumn
 from reslice.engines.dialect import Dialect
+from reslice.fingerprint import columns_of
 from reslice.ranges import Range, Scope
 from reslice.tables import Column, Family, Fill, Target
 from reslice.values import Staged
@@ -159,21 +160,25 @@ def same_key(dialect: Dialect, staged: Staged, left: str, right: str) -> str:
     )
 
 
-def base_select(dialect: Dialect, contract: Contract, target: Target, scope: Scope, hashed: Sequence[str]) -> str:
-    """Return the SELECT of the base: the target's rows of the scope, with slice and hash."""
-    return rows_select(dialect, contract, target, relation(target), scope, hashed)
+def base_select(dialect: Dialect, contract: Contract, target: Target, scope: Scope, beside: Sequence[str] = ()) -> str:
+    """Return the SELECT of the base: the target's rows of the scope, with slice and hash.
+
+    They have the contract's columns, and those `beside` them.
+    """
+    return rows_select(dialect, contract, target, relation(target), scope, beside)
 
 
 def rows_select(
-    dialect: Dialect, contract: Contract, target: Target, rows: str, scope: Scope, hashed: Sequence[str]
+    dialect: Dialect, contract: Contract, target: Target, rows: str, scope: Scope, beside: Sequence[str] = ()
 ) -> str:
     """Return the SELECT of rows of the target's shape in the scope, with slice and hash."""
     column = slice_column(contract, target)
-    values = [f"{dialect.plain(quote(name), target.column(name))} AS {quote(name)}" for name in contract.columns]
+    names = (*contract.columns, *beside)
+    values = [f"{dialect.plain(quote(name), target.column(name))} AS {quote(name)}" for name in names]
     return (
         f"SELECT {', '.join(values)},\n"
         f"  {dialect.slice_start(quote(column.name), column, contract.slice)} AS {SLICE},\n"
-        f"  {hash_of(dialect, contract, target, hashed)} AS {HASH}\n"
+        f"  {hash_of(dialect, contract, target, columns_of(contract))} AS {HASH}\n"
         f"FROM {rows}\n"
         f"WHERE {within(dialect, quote(column.name), column, contract.slice, scope)}"
     )

@@ -204,10 +204,6 @@ class DuckDBDialect:
         """Return the name of a schema with that of its file."""
         return dotted(catalog, schema)
 
-    def taken(self, target: Target, kept: str, condition: str, hashed: Sequence[str]) -> str:
-        """Return nothing: DuckDB keeps, touches and removes in statements of their own."""
-        return ""
-
     def overriding(self, target: Target, columns: Iterable[str]) -> str:
         """Return nothing: an INSERT may give any column its value."""
         return ""

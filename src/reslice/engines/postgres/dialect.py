@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from reslice.contract import SliceColumn, Unit
 from reslice.engines.postgres.types import INTEGER_BITS, PADDED, holds_every, precision
-from reslice.engines.sql import column_list, kept_columns, quote, target_name, text_literal
+from reslice.engines.sql import column_list, kept_columns, quote, text_literal
 from reslice.moments import first_of_two
 from reslice.tables import Column, Family, Fill, Target
 
@@ -248,16 +248,6 @@ class PostgresDialect:
     def new_schema(self, catalog: str, schema: str) -> str:
         """Return the name of a schema; it is made in the database that the session is in."""
         return quote(schema)
-
-    def taken(self, target: Target, kept: str, condition: str, hashed: Sequence[str]) -> str:
-        """Return the statement that keeps rows, removes them, and returns how many they were and their hashes' sum."""
-        columns = self.every_column(target)
-        row = self.own_hash([self.plain(quote(name), target.column(name)) for name in hashed])
-        return (
-            f"WITH gone AS (DELETE FROM {target_name(target)} WHERE {condition} RETURNING {columns}),\n"
-            f"  kept AS (INSERT INTO {kept} SELECT $run_id, {columns} FROM gone)\n"
-            f"SELECT count(*), sum({row}) FROM gone"
-        )
 
     def overriding(self, target: Target, columns: Iterable[str]) -> str:
         """Return what an INSERT says that puts identity values back."""

@@ -26,7 +26,7 @@ from reslice.engines.postgres.reading import READ_ONLY, refuse_writing
 from reslice.engines.postgres.records import PostgresLedger
 from reslice.engines.postgres.rights import refuse_without_temporary
 from reslice.engines.postgres.session import PostgresSession, milliseconds
-from reslice.engines.postgres.statements import shown
+from reslice.engines.postgres.statements import beside, shown
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
 from reslice.engines.postgres.waiting import stagings_of, waited
@@ -115,6 +115,9 @@ class Postgres(SqlEngine, PostgresSession):
     def _wait_for(self, limit: timedelta) -> None:
         """Let no lock be waited for longer from now on."""
         self.execute("SELECT set_config('lock_timeout', $limit, false)", {"limit": milliseconds(limit)})
+
+    def _beside(self, contract: Contract, target: Target) -> tuple[str, ...]:
+        return beside(contract, target)
 
     def _refuse_writing(self, query: SqlFile) -> None:
         refuse_writing(self, query)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from psycopg import errors as driver
 
 from reslice.engines import sql
 from reslice.engines.failures import unknown
-from reslice.engines.methods import Step
+from reslice.engines.methods import Write
 from reslice.engines.postgres import statements
 from reslice.engines.postgres.catalog import columns_of, shape_of
 from reslice.engines.postgres.errors import BEYOND_LIMITS, CONFLICTS, beyond_limits, lines_of
@@ -76,12 +77,12 @@ def _once(engine: Postgres, publication: Publication, entry: Entry) -> Published
     """Try the whole transaction once; anything but a commit rolls all of it back."""
     try:
         publication, turn = _in_turn(engine, publication, entry)
-        digests = turn.digests
         _lock(engine, publication)
         began = time.monotonic()
         _refuse_another_shape(engine, publication)
-        _replace(engine, publication, entry.opened.id, digests)
-        if _numbers(engine.execute(publication.written_back(engine.dialect))[0]) != digests.staged:
+        _refuse_another_base(engine, publication, entry.opened.id, turn.base)
+        _replace(engine, publication, entry.opened.id)
+        if _numbers(engine.execute(publication.written_back(engine.dialect))[0]) != turn.staged:
             raise not_as_staged(engine, publication)
         held = round((time.monotonic() - began) * 1000)
         if entry.run is not None:
@@ -106,24 +107,17 @@ def _table(publication: Publication) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Digests:
-    """Row counts and sums of the server's own hashes, of the base, of its rows that are replaced, and of the staged."""
-
-    compared: tuple[int, int]
-    replaced: tuple[int, int]
-    staged: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class _Turn:
     """What is known once the turn is held, and does not change until it ends, but for the rows of the table.
 
-    `order` is the generation of the fence, `number` the transaction's own, by which the server knows it.
+    `order` is the generation of the fence, `number` the transaction's own, by which the server knows it. Of the base
+    and of the staged rows it is how many they are, and the sum of the server's own hashes.
     """
 
     order: int
     number: str
-    digests: _Digests
+    base: tuple[int, int]
+    staged: tuple[int, int]
 
 
 def _numbers(row: tuple[Any, ...]) -> tuple[int, int]:
@@ -139,20 +133,17 @@ def _in_turn(engine: Postgres, publication: Publication, entry: Entry) -> tuple[
     refuse_later_run(engine, publication, entry.staged_order)
     publication = with_points(engine, publication)
     write_ledger(engine, publication, entry, order, None)
-    names, written = publication.names, publication.written
-    base, rows = (publication.digest(engine.dialect, relation, written) for relation in (names.base, names.staged))
+    _write(engine, statements.keep_ahead(publication, engine.dialect), {"run_id": entry.opened.id})
+    base = statements.digest_of_kept(publication, engine.dialect, publication.names.base)
+    rows = publication.digest(engine.dialect, publication.names.staged, publication.written)
     digests = engine.execute(f"SELECT * FROM ({base}) AS base, ({rows}) AS staged")[0]
-    replaced, staged = _numbers(digests[:2]), _numbers(digests[2:])
-    compared = replaced
-    if publication.compared != written:
-        compared = _numbers(engine.execute(publication.digest(engine.dialect, names.base, publication.compared))[0])
     number = str(
         engine.execute(
             "SELECT CAST(pg_current_xact_id() AS text), set_config('lock_timeout', $limit, true)",
             {"limit": milliseconds(contract.timeouts.lock)},
         )[0][0]
     )
-    return publication, _Turn(order, number, _Digests(compared, replaced, staged))
+    return publication, _Turn(order, number, _numbers(digests[:2]), _numbers(digests[2:]))
 
 
 def _lock(engine: Postgres, publication: Publication) -> None:
@@ -190,28 +181,33 @@ def _refuse_another_shape(engine: Postgres, publication: Publication) -> None:
     raise refused(publication, "base_moved", IS_THE_SAME, found)
 
 
-def _replace(engine: Postgres, publication: Publication, run_id: str, digests: _Digests) -> None:
-    """Execute the statements of the method; no row is touched first, since the lock keeps every writer out.
+def _refuse_another_base(engine: Postgres, publication: Publication, run_id: str, base: tuple[int, int]) -> None:
+    """Refuse when the slices are no longer what was compared; whatever else is there now, it is what is kept.
 
-    What is taken away at once tells what it was, and is compared then; everything else is compared before.
+    Rows that differ in a stamp alone have not moved. They were kept ahead as they had been, and are kept again.
     """
-    writes = statements.writes(publication, engine.dialect)
-    if statements.is_compared_first(publication, writes):
-        live = engine.execute(statements.compare(publication, engine.dialect))[0]
-        if _numbers(live) != digests.compared:
-            raise base_moved(engine, publication)
+    dialect = engine.dialect
+    if _numbers(engine.execute(statements.compare(publication, dialect))[0]) == base:
+        return
+    if not engine.execute(publication.holds(dialect, publication.names.base, publication.compared))[0][0]:
+        raise base_moved(engine, publication)
+    _write(engine, statements.keep_again(publication, dialect), {"run_id": run_id})
+
+
+def _replace(engine: Postgres, publication: Publication, run_id: str) -> None:
+    """Execute the statements of the method; no row is touched first, since the lock keeps every writer out."""
     values = {"run_id": run_id, "run_time": engine.now().isoformat(" ") if publication.stamps_time else None}
+    try:
+        _write(engine, statements.writes(publication, engine.dialect), values)
+    except (driver.ForeignKeyViolation, driver.RestrictViolation) as error:
+        if (refusal := _referenced(error, publication)) is None:
+            raise
+        raise refusal from error
+
+
+def _write(engine: Postgres, writes: Iterable[Write], values: Mapping[str, Any]) -> None:
     for write in writes:
-        try:
-            found = engine.execute(write.statement, {name: values[name] for name in write.takes})
-            if write.step is Step.TAKE and _numbers(found[0]) != digests.replaced:
-                if _is_anything_left(engine, publication):  # a trigger has kept it
-                    raise not_as_staged(engine, publication)
-                raise base_moved(engine, publication, int(found[0][0]))
-        except (driver.ForeignKeyViolation, driver.RestrictViolation) as error:
-            if (refusal := _referenced(error, publication)) is None:
-                raise
-            raise refusal from error
+        engine.execute(write.statement, {name: values[name] for name in write.takes})
 
 
 def _referenced(error: psycopg.Error | Interrupted | None, publication: Publication) -> Refused | None:
@@ -221,13 +217,6 @@ def _referenced(error: psycopg.Error | Interrupted | None, publication: Publicat
     if error.diag.table_name == publication.staged.target.table:  # it is our row that points at nothing
         return None
     return referenced(publication, (error.diag.message_detail or "").partition("Key (")[2].partition(") is still")[0])
-
-
-def _is_anything_left(engine: Postgres, publication: Publication) -> bool:
-    """Whether the table still holds rows of slices whose rows were deleted."""
-    condition = publication.within(engine.dialect, publication.written)
-    target = sql.target_name(publication.staged.target)
-    return bool(engine.execute(f"SELECT EXISTS (SELECT 1 FROM {target} WHERE {condition})")[0][0])
 
 
 def _commit(engine: Postgres, publication: Publication, entry: Entry, number: str) -> tuple[str, ...]:
