@@ -73,7 +73,7 @@ def dialect_of(modules: frozenset[str], source: str) -> str | None:
     if any("bigquery" in each for each in modules):
         found.add("bigquery")
     if not found:
-        names = " ".join(sorted(modules)).lower() + " ".join(re.findall(r"(?i)\b(\w+)://", source)).lower()
+        names = " ".join(sorted(modules)).lower() + " ".join(re.findall(r"(?i)\b(\w+)(?:\+\w+)?://", source)).lower()
         found = {dialect for word, dialect in _WORDS if word in names}
     return next(iter(found)) if len(found) == 1 else None
 

@@ -107,6 +107,8 @@ def _chain(node: ast.expr, scope: Scope) -> tuple[dict[str, ast.Call], ast.expr]
                 key = f"option {first.value}".lower()
             calls.setdefault(key, node)
             node = node.func.value
+            if key == "writeTo":
+                return calls, node
         elif isinstance(node, ast.Attribute) and node.attr in ("write", "writeStream"):
             return calls, node.value
         elif isinstance(node, ast.Name) and scope.value(node) is not None:

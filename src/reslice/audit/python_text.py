@@ -17,7 +17,6 @@ from reslice.audit.text import Text
 _LITERAL = re.compile(r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>'''|\"""|'|")""")
 _ESCAPE = re.compile(r"\\(?:\n|[\\'\"abfnrtv]|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\})")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_NUMBERED_FIELD = re.compile(r"\d*")
 _WRAPPERS = frozenset({"text", "dedent", "SQL", "cleandoc", "Template", "literal_column"})
 _KEEPERS = frozenset({"strip", "lstrip", "rstrip", "lower", "upper", "as_string"})
 _DEPTH_MAX = 50
@@ -181,7 +180,7 @@ class Speller:
             into.add(f"{{{name}}}", at)
         else:
             spelled = re.sub(r"\W+", "_", name).strip("_")[:60]
-            plain = f"field_{spelled}" if _NUMBERED_FIELD.fullmatch(spelled) else spelled
+            plain = f"field_{spelled}" if spelled[:1].isdigit() else spelled
             into.add(f"{{{plain or 'field'}}}", at)
 
     def _field(self, node: ast.expr, into: Spelled, at: int) -> None:
