@@ -24,16 +24,16 @@ _ALONE = re.compile(rf"(?m)^[ \t]*(?:{MARK.pattern}[ \t]*)+$")
 
 
 def read_model(
-    text: Text, dialect: str | None, known: Known, variables: Mapping[str, object], *, is_incremental: bool
+    text: Text, dialect: str | None, known: Known, variables: Mapping[str, object]
 ) -> tuple[Script, list[tuple[int, str]]]:
-    """Return the statements of a model's text in one of its runs, and what could not be read: where, and why.
+    """Return the statements of a model's text in an incremental run, and what could not be read: where, and why.
 
     A call that stands on lines of its own may write anything, such as a condition more: where the text cannot be read
     with it, it is read without.
     """
 
     def mark(source: str, of: str) -> Marked:
-        return marked(source, of, is_incremental=is_incremental, variables=variables)
+        return marked(source, of, variables=variables, has_placeholders=False)
 
     def without(source: str, of: str) -> Marked:
         found = mark(source, of)
@@ -55,7 +55,7 @@ def write_of(model: Model, known: Known, variables: Mapping[str, object]) -> lis
     if model.why_unknown or not model.is_incremental:
         return []
     dialect = DIALECTS.get(model.adapter or "")
-    script, unread = read_model(model.text, dialect, known, variables, is_incremental=True)
+    script, unread = read_model(model.text, dialect, known, variables)
     keys = model.keys
     assert keys is not None, "what is not known was told above"
     way = way_of(model.adapter, model.strategy, has_key=bool(keys))
@@ -68,8 +68,8 @@ def write_of(model: Model, known: Known, variables: Mapping[str, object]) -> lis
     statement = queries[-1]
     assert isinstance(statement.node, exp.Query), "it was chosen as one"
     query = JobQuery(statement.node, script.dialect)
-    first, _ = read_model(model.text, script.dialect, known, variables, is_incremental=False)
-    model.is_filtered = first.marked.text != script.marked.text
+    first = marked(model.text.text, script.dialect, is_incremental=False, variables=variables, has_placeholders=False)
+    model.is_filtered = first.text != script.marked.text
     model.write = _write(model, script, statement, query, way, keys)
     return []
 

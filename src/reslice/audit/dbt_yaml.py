@@ -17,7 +17,7 @@ from reslice.reading.jinja import UNKNOWN, plain
 from reslice.reading.rendered import rendered
 
 _ALIASES = re.compile(r"(?m)(?:^|[\s:\[,-])[&*][A-Za-z0-9_-]+")
-_ALIASES_MAX = 200
+_ALIASES_MAX = 5000
 
 
 def loaded(path: Path) -> tuple[Text | None, Mapping[str, Any], Unparsed | None]:

@@ -77,11 +77,17 @@ THIS = "reslice_this_table"
 
 
 def marked(
-    text: str, dialect: str, *, is_incremental: bool = True, variables: Mapping[str, object] | None = None
+    text: str,
+    dialect: str,
+    *,
+    is_incremental: bool = True,
+    variables: Mapping[str, object] | None = None,
+    has_placeholders: bool = True,
 ) -> Marked:
     """Return the text with its placeholders marked, by the lexical rules of a dialect.
 
     Of a dbt model it is the text of an incremental run, or of the first one; `variables` are the defaults of its vars.
+    `has_placeholders` is false where whoever runs the text knows none but those of Jinja: `a :b` is a path then.
     """
     found = Marked()
     if _JINJA.search(text) is None:
@@ -93,7 +99,7 @@ def marked(
         found.unsure += template.unsure
         for each in template.configured:
             found.config |= {name: _option(value) for name, value in each.values.items()}
-    reader = _Reader(found, dialect)
+    reader = _Reader(found, dialect, has_placeholders)
     for piece in pieces:
         reader.read(piece, text[piece.start : piece.end])
     found.text = "".join(reader.parts)
@@ -103,8 +109,9 @@ def marked(
 class _Reader:
     """Goes through pieces of a text once, telling SQL, strings and comments apart."""
 
-    def __init__(self, found: Marked, dialect: str) -> None:
+    def __init__(self, found: Marked, dialect: str, has_placeholders: bool) -> None:
         self.found = found
+        self.has_placeholders = has_placeholders
         self.has_backslash = dialect in _BACKSLASH_DIALECTS
         self.has_hash_comments = dialect in ("mysql", "bigquery")
         self.parts: list[str] = []
@@ -165,7 +172,7 @@ class _Reader:
         if dollar is not None:
             self.within = dollar[0]
             return None, dollar.end()
-        found = _PLACEHOLDER.match(text, at)
+        found = _PLACEHOLDER.match(text, at) if self.has_placeholders else None
         if found is not None:
             return (self.mark(found[0]) if is_marking else None), found.end()
         if text[at] in "'\"`":
@@ -176,7 +183,7 @@ class _Reader:
         if self.within in "'\"`":
             if text[at] == "\\" and self.has_backslash:
                 return None, at + 2
-            found = _IN_STRING.match(text, at) if self.within != "`" else None
+            found = _IN_STRING.match(text, at) if self.within != "`" and self.has_placeholders else None
             if found is not None:
                 return (self.mark(found[0]) if is_marking else None), found.end()
         if text.startswith(self.within, at):
