@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from sqlglot import exp
 
 from reslice.reading.outputs import JobQuery, grain
 
 _DEPTH_LIMIT = 30
+_SPINE = re.compile(
+    r"(?:.*_)?(?:calendar|spine|dates?|days|months|weeks|hours|periods|date_dim|dim_dates?|dim_day)(?:_.*)?"
+)
+"""The name of a table that only holds the days to report on."""
+_PICKS = (
+    exp.AnyValue,
+    exp.ArgMax,
+    exp.ArgMin,
+    exp.First,
+    exp.FirstValue,
+    exp.Last,
+    exp.LastValue,
+    exp.LogicalAnd,
+    exp.LogicalOr,
+    exp.Max,
+    exp.Min,
+)
+"""Aggregate functions that choose one of several values, and add nothing up."""
 
 
 def is_aggregate(query: JobQuery, tree: exp.Expr | None = None, depth: int = 0) -> bool:
@@ -23,9 +44,44 @@ def is_aggregate(query: JobQuery, tree: exp.Expr | None = None, depth: int = 0) 
     if tree.args.get("group") is not None or any(map(_aggregates, tree.expressions)):
         return True
     start = tree.args.get("from_")
-    alias = start.this.alias_or_name.lower() if start is not None else ""
-    inner = query.relations(tree).get(alias)
-    return inner is not None and is_aggregate(query, inner, depth + 1)
+    if start is None:
+        return False
+    relations = query.relations(tree)
+    alias = start.this.alias_or_name.lower()
+    inner = relations.get(alias)
+    if (inner is not None and is_aggregate(query, inner, depth + 1)) or _is_pivoted(start.this):
+        return True
+    if not _is_spine(start.this, inner):
+        return False
+    return any(each is not None and is_aggregate(query, each, depth + 1) for each in relations.values())
+
+
+def _is_pivoted(source: exp.Expr) -> bool:
+    return any(not each.args.get("unpivot") for each in source.args.get("pivots") or [])
+
+
+def _is_spine(source: exp.Expr, inner: exp.Query | None) -> bool:
+    """Whether a query begins with the days to report on, to which figures are joined."""
+    if isinstance(source, exp.Table) and _SPINE.fullmatch(source.name.lower()):
+        return True
+    series = (exp.GenerateSeries, exp.GenerateDateArray, exp.GenerateTimestampArray, exp.ExplodingGenerateSeries)
+    reads = (source, *([inner] if inner is not None else []))
+    return any(each.find(*series) is not None for each in reads)
+
+
+def only_picks(query: JobQuery) -> bool:
+    """Whether a query that aggregates adds nothing up: it keeps one row of each group, or one of its values."""
+    found = list(_functions(query.tree))
+    for each in query.named.values():
+        found += _functions(each)
+    return all(isinstance(each, _PICKS) for each in found)
+
+
+def _functions(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the aggregate functions of a query that are not over a window."""
+    for each in tree.find_all(exp.AggFunc):
+        if not isinstance(each.parent, exp.Window) and not isinstance(each.parent, exp.IgnoreNulls | exp.RespectNulls):
+            yield each
 
 
 def _aggregates(value: exp.Expr) -> bool:

@@ -16,7 +16,7 @@ from reslice.audit.steps import Step, names_of, steps, target_of
 from reslice.audit.write import Way
 from reslice.reading.bounds import boundings, read
 from reslice.reading.outputs import JobQuery
-from reslice.reading.statements import flat, is_temporary
+from reslice.reading.statements import flat, is_temporary, query_in
 
 _CHILD = re.compile(r"(.+?)_?(?:p|y|part|partition)?_?(?:\d{4,}\w*|reslice_mark_\d+_\w*)")
 """The name of a table's partition that is a table itself: the table's, and a date."""
@@ -130,9 +130,38 @@ def _take_create(found: History, index: int, node: exp.Create, dropped: set[str]
         return
     if is_temporary(node) or name.startswith("#"):
         found.session.add(name)
-    is_new = node.args.get("replace") or name in dropped or (name in renamed and not node.args.get("exists"))
-    if is_new and node.args.get("expression") is None and node.args.get("clone") is None:
+    is_there = bool(node.args.get("exists")) and name not in dropped
+    has_rows = node.args.get("expression") is not None and not is_without_rows(node)
+    if is_there or node.args.get("clone") is not None:
+        return
+    # a CREATE alone is taken for what was done once, and not for a part of each run
+    if node.args.get("replace") or name in dropped or name in renamed or has_rows:
         found.made[name].append(index)
+
+
+def is_without_rows(node: exp.Create) -> bool:
+    """Whether CREATE TABLE … AS takes the columns of its query alone."""
+    if any(each.args.get("no") for each in node.find_all(exp.WithDataProperty)):
+        return True
+    query = query_in(node.args.get("expression"))
+    if not isinstance(query, exp.Select):
+        return False
+    limit, where = query.args.get("limit"), query.args.get("where")
+    is_none = (
+        isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal) and limit.expression.name == "0"
+    )
+    return is_none or (where is not None and any(is_never(each) for each in flat(where.this)))
+
+
+def is_never(condition: exp.Expr | None) -> bool:
+    """Whether a condition holds for no row, as 1 = 0 does."""
+    condition = condition.unnest() if condition is not None else None
+    if isinstance(condition, exp.Boolean):
+        return not condition.this
+    if isinstance(condition, exp.EQ):
+        sides = condition.this, condition.expression
+        return all(isinstance(side, exp.Literal) for side in sides) and sides[0] != sides[1]
+    return False
 
 
 def _take_child(found: History, index: int, step: Step, name: str) -> None:

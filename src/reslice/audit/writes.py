@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from sqlglot import exp
 
 from reslice.audit.aggregate import grain_of, is_aggregate
 from reslice.audit.guards import Guard, guards_in
-from reslice.audit.history import History, Removal, history_of, is_within_old
+from reslice.audit.history import History, Removal, history_of, is_never, is_within_old, is_without_rows
 from reslice.audit.known import name_of
 from reslice.audit.matching import Match, matched, matched_by_using
 from reslice.audit.naming import run_column_of, table_columns
@@ -19,6 +20,8 @@ from reslice.audit.write import Way, Write
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import merged_query, query_in, written_query
 
+_KEEPS_WITHOUT_KEY = frozenset({"mysql", "sqlite", "postgres", "singlestore", "tidb"})
+"""Dialects of databases in which rows that have no key to conflict with are added, and no error is raised."""
 _IN_PLACE = (Way.APPEND, Way.FILL, Way.UPSERT)
 """The ways of an INSERT that rows which were removed before make a replacement."""
 
@@ -32,7 +35,12 @@ def writes_of(script: Script) -> tuple[Write, ...]:
     history = history_of(script)
     found = [write for index in range(len(history.steps)) for write in _written(script, history, index)]
     stages = stages_of(found, history, script)
-    kept = [write for write in found if write.table not in stages and not _is_one_of_several(write, found, history)]
+    times = Counter(write.table for write in found if write.way is not Way.UPDATE)
+    kept = [
+        write
+        for write in found
+        if write.table not in stages and not (history.made.get(write.table) and times[write.table] > 1)
+    ]
     for write in kept:
         looked_through(write, stages)
         _tell(write)
@@ -44,12 +52,6 @@ def writes_of(script: Script) -> tuple[Write, ...]:
 def _indexes(writes: list[Write], history: History) -> list[int]:
     places = {id(step.statement): index for index, step in enumerate(history.steps)}
     return [places[id(write.statement)] for write in writes]
-
-
-def _is_one_of_several(write: Write, found: list[Write], history: History) -> bool:
-    if not history.made.get(write.table):
-        return False
-    return sum(each.table == write.table and each.way is not Way.UPDATE for each in found) > 1
 
 
 def _written(script: Script, history: History, index: int) -> Iterator[Write]:
@@ -67,8 +69,9 @@ def _written(script: Script, history: History, index: int) -> Iterator[Write]:
         yield write
     elif isinstance(node, exp.Create) and node.kind == "TABLE":
         query = written_query(node)
-        if query is not None:
-            yield _made(script, step, name_of(node.this), Way.REPLACE, query)
+        if query is not None and not is_without_rows(node):
+            way = Way.FILL if node.args.get("exists") else Way.REPLACE
+            yield _made(script, step, name_of(node.this), way, query)
     elif isinstance(node, exp.Select) and target is not None:
         query = node.copy()
         query.set("into", None)
@@ -105,7 +108,7 @@ def _insert(script: Script, step: Step, node: exp.Insert, table: str) -> Write:
     elif node.args.get("using"):
         way, keys = Way.KEYED, tuple(each.name.lower() for each in node.args["using"])
     elif isinstance(conflict, exp.OnConflict):
-        way = Way.UPSERT if conflict.expressions else Way.FILL
+        way = Way.UPSERT if any(map(_is_change, conflict.expressions)) else Way.FILL
         keys = tuple(
             column.name.lower() for each in conflict.args.get("conflict_keys") or [] for column in _columns_in(each)
         )
@@ -120,13 +123,23 @@ def _insert(script: Script, step: Step, node: exp.Insert, table: str) -> Write:
         write.columns = tuple(each.name.lower() for each in node.this.expressions)
     if way in (Way.UPSERT, Way.FILL) and not keys and not (conflict is not None and conflict.args.get("constraint")):
         keys = _enforced_key(write)
-        if not keys and declared.types:
-            write.way = Way.APPEND  # there is no key that a row could conflict with
+        if not keys and declared.types and script.dialect in _KEEPS_WITHOUT_KEY:
+            write.way = Way.APPEND
     elif not keys and way in (Way.UPSERT, Way.FILL) and len(declared.unique) == 1:
         keys = declared.unique[0]
     write.keys = keys
     write.matches = tuple(Match(key) for key in keys)
     return write
+
+
+def _is_change(assigned: exp.Expr) -> bool:
+    """Whether an assignment changes its column; `c = c` does not."""
+    return not (
+        isinstance(assigned, exp.EQ)
+        and isinstance(assigned.expression, exp.Column)
+        and assigned.this.name.lower() == assigned.expression.name.lower()
+        and assigned.expression.table.lower() != "excluded"
+    )
 
 
 def _columns_in(part: exp.Expr) -> list[exp.Expr]:
@@ -156,6 +169,8 @@ def _merge(script: Script, step: Step, node: exp.Merge, table: str) -> Write:
         way = Way.UPSERT if updates else Way.FILL
     else:
         way = Way.UPDATE
+    if way in (Way.UPSERT, Way.FILL) and is_never(node.args.get("on")):
+        way = Way.APPEND
     write = _made(script, step, table, way, query)
     using = node.args.get("using_cond")
     write.matches = matched_by_using(using) if using else matched(node.args.get("on"), names_of(node))

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from reslice.audit.carried import carried
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.steps import names_of
@@ -56,6 +57,10 @@ class Added:
 
 def write(write: Write) -> Iterator[Found]:
     """Yield each column that a write adds onto."""
+    sum_of_all = carried(write)
+    if sum_of_all is not None:
+        text = f"{write.shown(sum_of_all)} takes up what {write.called} holds"
+        yield Found(write.spot(sum_of_all), f"{text}: a second run of the same range adds it again")
     for each in accumulated(write):
         where = write.spot(each.node)
         text = f"{each.column} is set to {write.shown(each.node)}"

@@ -24,6 +24,7 @@ Good (postgres):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -35,6 +36,8 @@ from reslice.audit.rules.own_maximum import is_after_maximum
 from reslice.audit.write import Way, Write
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
+_STAGE = re.compile(r"(?:^|_)(?:stg|stage|staging|staged|tmp|temp)(?:_|$|\d)")
+"""The name of a table that holds rows on their way to another: who empties it may stand in another file."""
 _VERSION_HELP = (
     "give every run an id of its own, also when it is tried again, and let readers choose one run for each slice"
 )
@@ -52,6 +55,9 @@ def write(write: Write) -> Iterator[Found]:
     elif _is_log(write):
         detail = f"{write.called} gets one row for each run, with the time of the run"
         yield Found(write.span, f"{detail}, and is taken for a log", Sort.NOTE)
+    elif _STAGE.search(write.table):
+        detail = f"nothing here empties {write.called} before"
+        yield Found(write.span, f"{detail}: unless something else does, each run adds its rows again", Sort.UNKNOWN)
     elif not _is_own_figure(write) and not _is_correction(write):
         yield Found(write.span, f"each run adds its rows to {write.called} again, and removes none")
 

@@ -29,16 +29,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlglot import exp
+
 from reslice.audit.rule import Found
 from reslice.audit.write import Way, Write
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
+_WITH_HELP = "make the delete a statement of its own, before the insert and in the same transaction"
 
 
 def write(write: Write) -> Iterator[Found]:
     """Yield an append of groups that a key of the table does not let in twice."""
+    if write.way is Way.RANGED and write.refused_by is not None and _is_unseen(write):
+        columns = " and ".join(write.refused_by)
+        detail = f"the INSERT does not wait for the DELETE beside it in WITH, and {write.called} takes one row for each"
+        yield Found(write.span, f"{detail} {columns}: a second run ends with an error", help=_WITH_HELP)
     if write.way is not Way.APPEND or not write.is_aggregate or write.refused_by is None:
         return
     columns = " and ".join(write.refused_by)
     detail = f"{write.called} takes one row for each {columns}: a second run adds the same ones, and ends with an error"
     yield Found(write.span, detail)
+
+
+def _is_unseen(write: Write) -> bool:
+    """Whether the rows are removed in the WITH of the INSERT itself, which does not read what was removed.
+
+    PostgreSQL then runs the INSERT first, whose rows meet those that are still there.
+    """
+    start, expression = write.node.args.get("with_"), write.node.args.get("expression")
+    if not isinstance(start, exp.With) or not isinstance(expression, exp.Expr) or write.delete is None:
+        return False
+    removes = {each.alias.lower() for each in start.expressions if each.this is write.delete.node}
+    trees = [expression, *(each.this for each in start.expressions if not isinstance(each.this, exp.Delete))]
+    reads = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    return bool(removes) and not reads & removes

@@ -27,6 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlglot import exp
+
+from reslice.audit.aggregate import only_picks
+from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.write import Way, Write
 
@@ -37,7 +41,11 @@ def write(write: Write) -> Iterator[Found]:
     """Yield a write of aggregated rows that leaves out those whose key is there."""
     if write.way is not Way.FILL or not write.is_aggregate or write.is_watermark or write.is_version:
         return
+    if isinstance(write.node, exp.Create):
+        return  # CREATE TABLE IF NOT EXISTS … AS is how a table begins
     row = f"a row of {write.called}" + (
         f" whose {' and '.join(write.keys)} is there" if write.keys else " that is there"
     )
-    yield Found(write.span, f"{row} keeps its old figures: a correction of the source never arrives")
+    is_choice = write.query is not None and only_picks(write.query)
+    sort = Sort.NOTE if is_choice else Sort.FINDING
+    yield Found(write.span, f"{row} keeps its old figures: a correction of the source never arrives", sort)

@@ -4,7 +4,8 @@ Old rows are found by the keys that are computed now. A group whose last row was
 any more, so nothing finds its old row: it stays, and every total that includes it is too high.
 
 Where only a part of the key is looked up, such as the day, groups of a day that is computed come and go as they should,
-and what stays are the days that have no rows any more. That is told as a note.
+and what stays are the days that have no rows any more. That is told as a note, and so is a query that adds nothing up
+and only keeps one row of each key.
 
 Bad (postgres):
 
@@ -33,6 +34,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from reslice.audit.aggregate import only_picks
+from reslice.audit.carried import carried
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.rules.accumulates import accumulated
@@ -51,16 +54,18 @@ def write(write: Write) -> Iterator[Found]:
     if write.way is Way.KEYED and write.grain is not None and write.keys and set(write.keys) < set(write.grain):
         detail = f"rows of {write.called} are removed by each {keys} that is computed"
         yield Found(write.span, f"{detail}: the rows of one that has none any more stay", Sort.NOTE, _RANGE_HELP)
-    else:
-        detail = f"rows of {write.called} are found by {keys} of the rows that are computed"
-        yield Found(write.span, f"{detail}: one whose group no longer exists is never found, and stays")
+        return
+    detail = f"rows of {write.called} are found by {keys} of the rows that are computed"
+    is_choice = write.query is not None and only_picks(write.query)
+    sort = Sort.NOTE if is_choice else Sort.FINDING
+    yield Found(write.span, f"{detail}: one whose group no longer exists is never found, and stays", sort)
 
 
 def _is_told_elsewhere(write: Write) -> bool:
     """Whether another rule says what is wrong, or rows that are gone are brought along and marked."""
     if write.is_version and write.run_column in write.keys:
         return True
-    return bool(accumulated(write)) or repeated(write) is not None or _is_marked(write)
+    return bool(accumulated(write)) or carried(write) is not None or repeated(write) is not None or _is_marked(write)
 
 
 def _is_marked(write: Write) -> bool:

@@ -1,3 +1,3 @@
 -- dialect: postgres
--- expect: RS101 at 3
+-- expect: unknown RS101 at 3
 insert into stg_daily select order_date, channel, count(*) from orders_fact group by order_date, channel;
