@@ -10,21 +10,9 @@ from sqlglot import exp
 
 from reslice.audit.known import Known, Table
 from reslice.audit.text import Text
+from reslice.audit.transactions import Transactions
 from reslice.reading.marks import Marked
 from reslice.reading.parse import Script as Read
-
-ONE_STATEMENT = frozenset(
-    {"spark", "spark2", "databricks", "hive", "trino", "presto", "athena", "clickhouse", "drill", "doris"}
-)
-"""Dialects of databases that know no transaction over several statements (their own manuals)."""
-OPEN = frozenset({"oracle", "teradata"})
-"""Dialects whose sessions are always in a transaction: what is written waits for a COMMIT."""
-DDL_COMMITS = frozenset({"mysql", "singlestore", "doris", "oracle", "snowflake"})
-"""Dialects in which a CREATE, ALTER or DROP ends the transaction that is open (their own manuals)."""
-TRUNCATE_COMMITS = frozenset({"mysql", "singlestore", "doris", "oracle", "redshift"})
-"""Dialects in which a TRUNCATE ends it; Snowflake counts it among the changes of rows."""
-_TEMPORARY_STAYS_OPEN = frozenset({"mysql", "singlestore", "doris"})
-"""Those of DDL_COMMITS in which a table of the session alone ends nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,56 +102,7 @@ def script_of(
 
 
 def _statements(read: Read, in_transaction: bool) -> Iterator[Statement]:
-    number = 0
-    is_always_open = read.dialect in OPEN or in_transaction
-    is_open = is_always_open
+    transactions = Transactions(read.dialect, in_transaction)
     for node, base in zip(read.statements, read.offsets, strict=True):
-        if _begins(node):
-            is_open, number = read.dialect not in ONE_STATEMENT, number + 1
-        elif isinstance(node, exp.Commit | exp.Rollback):
-            is_open, number = is_always_open, number + 1
-        elif _autocommit(node) is not None:
-            is_always_open = is_open = not _autocommit(node)
-        else:
-            if _commits(node, read.dialect):
-                is_open, number = is_always_open, number + 1
-                yield Statement(node, base, None)
-                continue
-            yield Statement(node, base, number if is_open else None)
-
-
-def _begins(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Transaction):
-        return True
-    # START TRANSACTION is read as a column with an alias where the dialect does not know it
-    return isinstance(node, exp.Alias) and node.sql().upper() == "START AS TRANSACTION"
-
-
-def _autocommit(node: exp.Expr) -> bool | None:
-    """Return what SET says of committing after each statement; None where it says nothing of it."""
-    if not isinstance(node, exp.Set | exp.Command):
-        return None
-    words = node.sql().upper().replace("=", " ").split()
-    if words[:2] == ["SET", "IMPLICIT_TRANSACTIONS"]:
-        return words[2:3] == ["OFF"]
-    if words[:2] == ["SET", "AUTOCOMMIT"] or words[:3] == ["SET", "SESSION", "AUTOCOMMIT"]:
-        return words[-1] in ("1", "ON", "TRUE")
-    return None
-
-
-def _commits(node: exp.Expr, dialect: str) -> bool:
-    """Whether a statement ends the transaction that is open, and commits by itself."""
-    if isinstance(node, exp.TruncateTable):
-        return dialect in TRUNCATE_COMMITS
-    if dialect not in DDL_COMMITS:
-        return False
-    if isinstance(node, exp.Create | exp.Drop):
-        is_temporary = bool(node.args.get("temporary")) or _is_temporary(node)
-        return not (is_temporary and dialect in _TEMPORARY_STAYS_OPEN)
-    words = node.sql().upper().split(None, 2)[:2] if isinstance(node, exp.Command) else []
-    return isinstance(node, exp.Alter) or words in (["RENAME", "TABLE"], ["LOCK", "TABLES"])
-
-
-def _is_temporary(node: exp.Expr) -> bool:
-    properties = node.args.get("properties")
-    return properties is not None and properties.find(exp.TemporaryProperty) is not None
+        if not transactions.take(node):
+            yield Statement(node, base, transactions.of(node))

@@ -47,7 +47,8 @@ from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import is_emptied_for_range
 from reslice.audit.scope import is_stage_name, setting
-from reslice.audit.script import DDL_COMMITS, ONE_STATEMENT, Statement
+from reslice.audit.script import Statement
+from reslice.audit.transactions import DDL_COMMITS, ONE_STATEMENT
 from reslice.audit.write import Way, Write
 
 HELP = "put BEGIN before the delete and COMMIT after the insert, or let reslice init write the contract that does it"

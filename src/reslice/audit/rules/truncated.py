@@ -40,7 +40,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import is_emptied_for_range
 from reslice.audit.scope import is_stage_name
-from reslice.audit.script import ONE_STATEMENT, TRUNCATE_COMMITS
+from reslice.audit.transactions import ONE_STATEMENT, TRUNCATE_COMMITS
 from reslice.audit.write import Way, Write
 
 HELP = "use DELETE in one transaction with the INSERT, or fill a table aside and swap it in"

@@ -1,0 +1,8 @@
+-- dialect: mysql
+-- expect: RS202 at 4
+begin;
+delete from daily_orders where order_date = '2026-01-01';
+begin;
+insert into daily_orders (order_date, channel, order_count)
+select order_date, channel, count(*) from orders_fact where order_date = '2026-01-01' group by 1, 2;
+commit;

@@ -1,0 +1,9 @@
+-- dialect: postgres
+-- expect: nothing
+start transaction isolation level repeatable read;
+savepoint before_delete;
+delete from daily_orders where order_date between :start and :end;
+insert into daily_orders (order_date, channel, order_count)
+select order_date, channel, count(*) from orders_fact where order_date between :start and :end group by 1, 2;
+release savepoint before_delete;
+commit;

@@ -1,0 +1,10 @@
+-- dialect: tsql
+-- expect: nothing
+set xact_abort on;
+begin transaction;
+begin transaction;
+delete from dbo.daily_orders where order_date = @day;
+commit transaction;
+insert into dbo.daily_orders (order_date, channel, order_count)
+select order_date, channel, count(*) from dbo.orders_fact where order_date = @day group by order_date, channel;
+commit transaction;
