@@ -65,7 +65,7 @@ def versions(session: Session, /, **given: Any) -> int:
         return 0
     older_than = timedelta(days=target.contract.ledger.keep_days if given["days"] is None else given["days"])
     if not given["yes"]:
-        _ask(session, target.old_versions(given["range"], older_than=older_than), given)
+        _ask(session, target.old_versions(given["range"], older_than=older_than, on_step=session.hear), given)
     pruned = target.prune_versions(given["range"], older_than=older_than, on_step=session.hear)
     if session.is_json:
         session.say_json(versions_json(target.contract.name, pruned.versions, pruned, place=session.place))

@@ -190,13 +190,15 @@ class TargetHandle:
         with self._engine(None, None, scope, read_only=True) as engine:
             return versions(engine, self.contract, scope)
 
-    def old_versions(self, range: str | date | Range | None = None, *, older_than: timedelta) -> tuple[Version, ...]:
+    def old_versions(
+        self, range: str | date | Range | None = None, *, older_than: timedelta, on_step: OnStep | None = None
+    ) -> tuple[Version, ...]:
         """Return the versions that are not current and were replaced more than `older_than` ago."""
         from reslice.old_versions import old_versions
 
         older_than = given.older_than(older_than)
         scope = None if range is None else self._scope("versions", range, None, None)
-        with self._engine(None, None, scope, read_only=True) as engine:
+        with self._engine(None, on_step, scope, read_only=True) as engine:
             return old_versions(engine, self.contract, scope, older_than)
 
     def prune_versions(
@@ -214,7 +216,7 @@ class TargetHandle:
         """
         from reslice.old_versions import prune, scope_of
 
-        old = self.old_versions(range, older_than=older_than)
+        old = self.old_versions(range, older_than=older_than, on_step=on_step)
         if not old:
             return Pruned(())
         request = Request(self.contract, scope_of(self.contract, old), Kind.PRUNE, actor=actor())

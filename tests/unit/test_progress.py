@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -19,6 +20,7 @@ import duckdb
 import pytest
 from tests.unit.shop import BEFORE, DAYS, RUN, make_shop, rows
 
+from reslice.cli_session import Session
 from reslice.progress import Worker
 
 SLOW = """\
@@ -249,3 +251,59 @@ def test_it_works_outside_the_main_thread() -> None:
     thread.start()
     thread.join(PATIENCE_SECONDS)
     assert found == [7]
+
+
+WAITS = [
+    "publishing",
+    "waiting: run r-0001 has the turn",
+    "waiting: run r-0001 has the turn",
+    "going on",
+    "publishing 2026-01-02",
+    "waiting: run r-0001 has the turn",
+    "going on",
+    "waiting: process 7, role o\x1b[31mops\n",
+    "going on",
+]
+TOLD = "waiting: run r-0001 has the turn\nwaiting: process 7, role o\\x1b[31mops\\n\n"
+
+
+def test_whom_it_waits_for_is_told_once_and_cannot_move_the_cursor() -> None:
+    stream = io.StringIO()
+    worker = Worker(Steps(), stream)
+    for step in WAITS:
+        worker.on_step(step)
+    assert stream.getvalue() == TOLD
+
+
+def test_a_command_without_a_progress_line_tells_whom_it_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    session = Session()
+    for step in ["staging", *WAITS[1:4], *WAITS[7:]]:
+        session.hear(step)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", TOLD)
+
+
+@pytest.mark.parametrize("words", [("init", "--ledger"), ("versions", "daily_orders", "--prune", "--yes")])
+def test_whatever_writes_says_whose_file_it_waits_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+    shop = make_shop(tmp_path / "shop")
+    hold = "import duckdb, sys; c = duckdb.connect('shop.duckdb'); print('held', flush=True); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    if words[0] == "versions":
+        text = (shop / "reslice.yml").read_text()
+        keys = "    method: append_version\n    stamps: {run: run_id}\n    guards: {total_change: allow}\n"
+        (shop / "reslice.yml").write_text(text.replace("    measures:", f"{keys}    measures:"))
+        with duckdb.connect(str(shop / "shop.duckdb")) as connection:
+            connection.execute("ALTER TABLE daily_orders ADD COLUMN run VARCHAR")
+        for cents in (100, 200):
+            with duckdb.connect(str(shop / "shop.duckdb")) as connection:
+                connection.execute(f"UPDATE orders SET amount_cents = {cents}")
+            subprocess.run([sys.executable, "-c", RUN, "-C", shop, "run", "daily_orders", DAYS], check=True)
+        words = (*words, "--older-than", "0")
+    with subprocess.Popen([sys.executable, "-c", hold], cwd=shop, stdin=pipe, stdout=pipe) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        process = subprocess.Popen([sys.executable, "-c", RUN, "-C", shop, *words], stderr=pipe, stdout=pipe, text=True)
+        assert select.select([process.stderr], [], [], PATIENCE_SECONDS)[0], "it says nothing"
+        holder.communicate(timeout=PATIENCE_SECONDS)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, err.count("\n")) == (0, 1), out
+    assert err.startswith(f"waiting: process {holder.pid} (") and err.endswith(" has the file open\n")
