@@ -94,7 +94,7 @@ class _Search:
         project = self.project_of(path)
         if project is not None:
             self.add_project(project, path)
-        elif path.is_dir():
+        elif os.path.isdir(path):
             self.walk(path)
         else:
             self.add(path, _KINDS.get(path.suffix.lower(), Kind.SQL))
@@ -103,7 +103,7 @@ class _Search:
         """Return the dbt project that a file or folder is a part of; None where it is in none, or holds one."""
         absolute = Path(os.path.abspath(path))
         for folder in absolute.parents if Kind.DBT in self.kinds else ():
-            if (folder / PROJECT).is_file() and _is_of_dbt(absolute, folder):
+            if os.path.isfile(folder / PROJECT) and _is_of_dbt(absolute, folder):
                 return folder if path.is_absolute() else Path(os.path.relpath(folder))
         return None
 
@@ -121,9 +121,9 @@ class _Search:
 
     def walk(self, folder: Path) -> None:
         """Take what is below a folder, by suffix; of a dbt project, what dbt does not read."""
-        pending = [folder]
+        pending: list[tuple[Path, Path | None]] = [(folder, None)]
         while pending:
-            each = pending.pop()
+            each, project = pending.pop()
             try:
                 entries = sorted(os.scandir(each), key=lambda entry: entry.name)
             except OSError as error:
@@ -131,27 +131,27 @@ class _Search:
                 continue
             if Kind.DBT in self.kinds and any(entry.name == PROJECT and entry.is_file() for entry in entries):
                 self.add_project(each, each)
+                project = each
             for entry in entries:
                 path = each / entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    if not self.is_left_out(path):
-                        pending.append(path)
-                elif path.suffix.lower() in _KINDS and not path.is_dir():
+                    if not _is_left_out(path) and not (project and _is_of_dbt(path, project)):
+                        pending.append((path, project))
+                elif path.suffix.lower() in _KINDS and not os.path.isdir(path):
                     self.add(path, _KINDS[path.suffix.lower()])
-
-    def is_left_out(self, folder: Path) -> bool:
-        """Whether a folder holds nothing that its owner wrote, or what the reader of a dbt project reads."""
-        if folder.name.startswith(".") or folder.name in _LEFT_OUT or (folder / _ENVIRONMENT).is_file():
-            return True
-        if not (folder.parent / PROJECT).is_file():
-            return False
-        return folder.name in _MADE_BY_DBT or (Kind.DBT in self.kinds and _is_of_dbt(folder, folder.parent))
 
     def add(self, path: Path, kind: Kind) -> None:
         real = os.path.realpath(path)
         if kind in self.kinds and real not in self.seen:
             self.seen.add(real)
             self.files.sources.append(Source(path, kind))
+
+
+def _is_left_out(folder: Path) -> bool:
+    """Whether a folder holds nothing that its owner wrote."""
+    if folder.name.startswith(".") or folder.name in _LEFT_OUT or os.path.isfile(folder / _ENVIRONMENT):
+        return True
+    return folder.name in _MADE_BY_DBT and os.path.isfile(folder.parent / PROJECT)
 
 
 def _is_of_dbt(path: Path, project: Path) -> bool:
@@ -178,24 +178,30 @@ def dbt_folders(project: str) -> frozenset[tuple[str, ...]]:
     return frozenset(Path(each).parts for each in named)
 
 
-def text_of(path: Path) -> Text | Unparsed:
-    """Return the text of a file, with every line end as one character; or why it cannot be read."""
+def content_of(path: Path) -> bytes | Unparsed:
+    """Return what a file holds; or why it is not read."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             return _unread(path, "it is no regular file")
         if status.st_size > SIZE_MAX:
             return _unread(path, f"it has {status.st_size:,} bytes, and at most {SIZE_MAX:,} are read")
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         return _unread(path, f"it cannot be opened: {_why(error)}")
-    if b"\0" in content:
-        return _unread(path, "it holds a NUL byte, so it is no text in UTF-8")
+
+
+def text_of(path: Path) -> Text | Unparsed:
+    """Return the text of a file, with every line end as one character; or why it cannot be read."""
+    content = content_of(path)
+    if isinstance(content, Unparsed):
+        return content
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        return Unparsed(str(path), line, 1, "it is not in UTF-8 from this line on")
+        return Unparsed(str(path), content.count(b"\n", 0, error.start) + 1, 1, "it is not in UTF-8 from this line on")
+    if "\0" in text:
+        return _unread(path, "it holds a NUL character, so it is no text")
     return Text(str(path), text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

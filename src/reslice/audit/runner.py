@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
-from reslice.audit.files import Files, Kind, Source, files_of
+from reslice.audit.files import Files, Kind, Source, content_of, files_of
 from reslice.audit.finding import Audited, Finding, Sort, Unparsed
 from reslice.audit.known import Known, Table
 from reslice.audit.reader import READERS, reader_of
@@ -106,10 +106,8 @@ def _place(finding: Finding) -> tuple[object, ...]:
 
 
 def _declares(path: Path) -> bool:
-    try:
-        return _DECLARES.search(path.read_bytes()) is not None
-    except OSError:
-        return False
+    content = content_of(path)
+    return isinstance(content, bytes) and _DECLARES.search(content) is not None
 
 
 def _tables(dialect: str | None, source: Source) -> dict[str, Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,10 @@ from reslice.audit.text import Text
 from reslice.audit.transactions import Transactions
 from reslice.reading.marks import Marked
 from reslice.reading.parse import Script as Read
+
+
+_SILENT = re.compile(r"\s+|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""What stands before a statement and is no part of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,10 +68,10 @@ class Script:
         """Return the span of a statement's first word."""
         text = self.marked.text
         start = statement.base
-        while start < len(text) and (text[start].isspace() or text.startswith("--", start)):
-            start = text.find("\n", start) if text.startswith("--", start) else start + 1
-            if start < 0:
-                return self.origin(statement.base), self.origin(statement.base) + 1
+        while (silent := _SILENT.match(text, start)) is not None:
+            start = silent.end()
+        if start == len(text):
+            return self.origin(statement.base), self.origin(statement.base) + 1
         end = start
         while end < len(text) and (text[end].isalnum() or text[end] == "_"):
             end += 1

@@ -33,6 +33,7 @@ HELP = "say behind the code why the write can be run again"
 
 
 def suppression(suppression: Suppression) -> Iterator[Found]:
-    """Yield a suppression without a reason."""
-    if suppression.codes and not suppression.reason:
-        yield Found(suppression.span, f"why {' and '.join(suppression.codes)} does not apply here is not said")
+    """Yield a suppression that has an effect and no reason."""
+    effective = [code for code in suppression.codes if code not in (*suppression.unknown, *suppression.unused)]
+    if effective and not suppression.reason:
+        yield Found(suppression.span, f"why {' and '.join(effective)} does not apply here is not said")
