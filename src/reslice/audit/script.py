@@ -15,7 +15,6 @@ from reslice.audit.transactions import Transactions
 from reslice.reading.marks import Marked
 from reslice.reading.parse import Script as Read
 
-
 _SILENT = re.compile(r"\s+|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """What stands before a statement and is no part of it."""
 
