@@ -302,6 +302,7 @@ def test_whatever_writes_says_whose_file_it_waits_for(tmp_path: Path, words: tup
     with subprocess.Popen([sys.executable, "-c", hold], cwd=shop, stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         process = subprocess.Popen([sys.executable, "-c", RUN, "-C", shop, *words], stderr=pipe, stdout=pipe, text=True)
+        assert process.stderr is not None
         assert select.select([process.stderr], [], [], PATIENCE_SECONDS)[0], "it says nothing"
         holder.communicate(timeout=PATIENCE_SECONDS)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
