@@ -27,9 +27,9 @@ _STRATEGY = "RS501"
 
 _INSTEAD = {
     "RS501": ("RS1",),
+    "RS502": ("RS1", "RS2", "RS3", "RS501", "RS504", "RS505"),
     "RS504": ("RS301",),
-    "RS505": ("RS2",),
-    "RS506": ("RS303",),
+    "RS505": ("RS1", "RS2"),
 }
 """Of a rule on dbt, the rules, or the first letters of several, that would say the same of the write."""
 
@@ -72,9 +72,11 @@ def _said(model: Model) -> Iterator[Finding]:
     if model.strategy == "microbatch":
         quiet += ("RS2",)  # dbt itself makes both the range that is deleted and the one that is read
     for rule in rules().values() if model.write is not None else ():
-        if "write" in rule.checks and not rule.code.startswith(quiet or ("-",)):
+        if "write" in rule.checks:
             found += [(rule, each) for each in rule.checks["write"](model.write)]
     for rule, each in found:
+        if rule.code.startswith(quiet) and quiet:
+            continue
         yield finding(rule, each, model.text, table=model.declared.name, begins=begins)
 
 

@@ -49,12 +49,14 @@ class Setting:
 class Upstream:
     """A model or source that a model reads, where it is named, and the column of its time; empty: it has none.
 
-    `event_time` is None where that is not known: what it names is in no file that was read.
+    `event_time` is None where that is not known: what it names is in no file that was read. `is_whole` says that it is
+    meant to be read whole: `ref('…').render()`.
     """
 
     reference: Reference
     span: tuple[int, int]
     event_time: str | None
+    is_whole: bool = False
 
     @property
     def name(self) -> str:
@@ -69,7 +71,7 @@ class Model:
     `config` holds what was said last of each key. `is_hidden` says that some of it is given by what cannot be read.
     `span` is where the model is configured in its file. `write` is its incremental run; None where it has none, or how
     it writes is not known. `why_unknown` says what keeps it from being known. `is_filtered` says that the incremental
-    run reads something else than the first one.
+    run reads something else than the first one. `own_keys` are the keys of a config that the project's macros ask for.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Model:
     write: Write | None = None
     why_unknown: str = ""
     is_filtered: bool = False
+    own_keys: frozenset[str] = frozenset()
 
     def get(self, key: str, default: object = None) -> object:
         """Return the value of a key; UNKNOWN where it may have been given by what cannot be read."""

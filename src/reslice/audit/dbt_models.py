@@ -51,8 +51,10 @@ def models_of(project: Project) -> Models:
                 found.models.append(model)
                 templates.append((model, template))
     by_name = {model.name: model for model in found.models}
+    own_keys = project.own_keys()
     for model, template in templates:
-        model.upstream = tuple(_upstream(project, by_name, template))
+        model.own_keys = own_keys
+        model.upstream = tuple(_upstream(project, by_name, template, model.text.text))
     return found
 
 
@@ -111,13 +113,14 @@ def _config_span(text: str, configured: list[Configured]) -> tuple[int, int]:
     return start, word.end() if word is not None else min(len(text), start + 1)
 
 
-def _upstream(project: Project, models: Mapping[str, Model], template: Rendered) -> Iterator[Upstream]:
+def _upstream(project: Project, models: Mapping[str, Model], template: Rendered, text: str) -> Iterator[Upstream]:
     seen = set()
     for span, reference in template.references:
         if reference in seen:
             continue
         seen.add(reference)
-        yield Upstream(reference, span, _event_time(project, models, reference))
+        is_whole = ".render(" in text[span[0] : span[1]]
+        yield Upstream(reference, span, _event_time(project, models, reference), is_whole)
 
 
 def _event_time(project: Project, models: Mapping[str, Model], reference: Reference) -> str | None:

@@ -15,11 +15,13 @@ from typing import Any
 
 from reslice.audit.dbt_adapter import DIALECTS, adapter_of
 from reslice.audit.dbt_yaml import loaded, mapping, maps, settled
+from reslice.audit.files import text_of
 from reslice.audit.finding import Unparsed
 from reslice.audit.text import Text
 
 _PROPERTIES = re.compile(r"(?m)^(?:models|sources|snapshots|version)\s*:")
 _SAYS_SOMETHING = re.compile(r"config|event_time|not_null|constraints|data_type")
+_ASKED_KEY = re.compile(r"config\s*(?:\.\s*(?:get|require|meta_get)\s*\(\s*|\[\s*)['\"](\w+)['\"]")
 _MANIFEST_MAX = 200 << 20
 
 
@@ -49,6 +51,15 @@ class Project:
     def snapshot_folders(self) -> list[Path]:
         """Return the folders in which snapshots are."""
         return self._folders("snapshot-paths", default=["snapshots"])
+
+    def own_keys(self) -> frozenset[str]:
+        """Return the keys of a config that the project's own macros ask for."""
+        found: set[str] = set()
+        for folder in self._folders("macro-paths", default=["macros"]):
+            for path in sorted(folder.rglob("*.sql")):
+                text = text_of(path)
+                found |= set(_ASKED_KEY.findall(text.text)) if isinstance(text, Text) else set()
+        return frozenset(found)
 
     def _folders(self, *keys: str, default: list[str]) -> list[Path]:
         named = next((self.said[key] for key in keys if isinstance(self.said.get(key), list)), default)

@@ -204,6 +204,8 @@ class Reader:
     def _call(self, node: Any) -> object:
         if isinstance(node.node, nodes.Getattr):
             owner = self.of(node.node.node)
+            if isinstance(owner, Reference) and node.node.attr == "render":
+                return owner
             if isinstance(owner, dict | list | str) and not node.args and not node.kwargs:
                 return _method(owner, node.node.attr)
         name = _dotted(node.node)

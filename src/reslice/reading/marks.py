@@ -44,6 +44,10 @@ _WITHIN = {
 """Where the reading has to stop: in plain SQL, and within each kind of quote."""
 
 
+THIS = "reslice_this_table"
+"""The name that stands for dbt's own table."""
+
+
 @dataclass(slots=True)
 class Marked:
     """SQL without templates. `marks` hold what each mark stands for, `config` what dbt is told about the model.
@@ -69,11 +73,8 @@ class Marked:
 
     def shown(self, text: str) -> str:
         """Return text with the placeholders as they were written."""
+        text = text.replace(THIS, "{{ this }}")
         return MARK.sub(lambda found: self.marks.get(found[0], found[0]), text)
-
-
-THIS = "reslice_this_table"
-"""The name that stands for dbt's own table."""
 
 
 def marked(

@@ -30,27 +30,48 @@ from sqlglot import exp
 
 from reslice.audit.dbt_model import Model
 from reslice.audit.finding import Sort
+from reslice.audit.predicates import query_conditions
 from reslice.audit.rule import Found
+from reslice.audit.rules.own_maximum import is_after_maximum, is_own_maximum
+from reslice.audit.scope import reads_itself
+from reslice.audit.unstable import Use, unstable
+from reslice.audit.values import CLOCK
 from reslice.audit.write import Way, Write
-from reslice.reading.bounds import Bounding, boundings
 
 HELP = "replace the range that is computed: incremental_strategy microbatch or insert_overwrite, or a table built whole"
 
 
 def model(model: Model) -> Iterator[Found]:
     """Yield a model whose incremental run adds rows that are there already, or of which that is not known."""
-    if model.why_unknown:
-        yield Found(model.spot("incremental_strategy", "materialized"), model.why_unknown, Sort.UNKNOWN)
-    write = model.write
-    if write is None or write.way is not Way.APPEND:
-        return
-    why = _why(model)
     spot = model.spot("incremental_strategy", "materialized")
+    if model.why_unknown:
+        yield Found(spot, model.why_unknown, Sort.UNKNOWN)
+    write = model.write
+    if write is None or write.query is None or write.way is not Way.APPEND:
+        return
+    name = model.declared.name
+    if is_after_maximum(write) or _looks_up_what_is_there(write):
+        return
     if write.is_aggregate:
-        if not _is_past(write):
-            yield Found(spot, f"{why}: each run adds its groups to {model.declared.name} again, and removes none")
-    elif not model.is_filtered and not _is_limited(write):
-        yield Found(spot, f"{why}, and reads everything each time: all rows are added to {model.declared.name} again")
+        yield Found(spot, f"{_why(model)}: each run adds its groups to {name} again, and removes none")
+    elif reads_itself(write):
+        yield Found(spot, f"{_why(model)}, and the newest rows of {name} are computed again: each run adds them again")
+    else:
+        yield from _rows(model, write, spot)
+
+
+def _rows(model: Model, write: Write, spot: tuple[int, int]) -> Iterator[Found]:
+    """Yield an append of single rows that nothing keeps from being added again."""
+    assert write.query is not None, "only models with a query are judged"
+    name = model.declared.name
+    low = [each for each in query_conditions(write.query, write.script.marked.marks) if each.kind != "high"]
+    has_stamp = any(each.use is Use.STAMP for each in unstable(write.query))
+    if any(value.base == CLOCK for each in low for value in each.values) and not has_stamp:
+        yield Found(
+            spot, f"{_why(model)}, and the last days are computed each time: {name} holds their rows repeatedly"
+        )
+    elif not model.is_filtered and not low and not has_stamp:
+        yield Found(spot, f"{_why(model)}, and reads everything each time: all rows are added to {name} again")
 
 
 def _why(model: Model) -> str:
@@ -59,21 +80,9 @@ def _why(model: Model) -> str:
     return f"{model.strategy} without unique_key appends"
 
 
-def _is_past(write: Write) -> bool:
-    """Whether the query keeps to groups newer than the newest one that is there: then none is added twice."""
-    return any(_is_newer(each) for each in _bounds(write))
-
-
-def _is_newer(bound: Bounding) -> bool:
-    if bound.kind != "watermark":
-        return False
-    condition = bound.node.unnest()
-    return isinstance(condition, exp.GT | exp.LT)
-
-
-def _is_limited(write: Write) -> bool:
-    return bool(_bounds(write))
-
-
-def _bounds(write: Write) -> list[Bounding]:
-    return boundings(write.query, write.table) if write.query is not None else []
+def _looks_up_what_is_there(write: Write) -> bool:
+    """Whether the query reads its own table for more than its newest time: to leave out what is there already."""
+    assert write.query is not None, "only models with a query are judged"
+    own = [each for each in write.query.tree.find_all(exp.Table) if each.name in (write.table, "reslice_this_table")]
+    selects = [each.find_ancestor(exp.Select) for each in own]
+    return any(each is not None and not is_own_maximum(write, each) for each in selects)

@@ -28,16 +28,17 @@ from reslice.audit.dbt_model import Model
 from reslice.audit.rule import Found
 
 HELP = "give the model or source that is read an event_time, or say .render() where it is meant to be read whole"
+_OWN_LIMITS = ("batch.event_time_start", "__dbt_internal_microbatch_event_time_start")
+"""How a query says the begin of its batch where it limits itself."""
 
 
 def model(model: Model) -> Iterator[Found]:
     """Yield a microbatch model none of whose models and sources has an event_time."""
-    if model.strategy != "microbatch" or not model.upstream:
+    if model.strategy != "microbatch" or any(each in model.text.text for each in _OWN_LIMITS):
         return
-    if any(each.event_time is None or each.event_time for each in model.upstream):
+    read = [each for each in model.upstream if not each.is_whole]
+    if not read or any(each.event_time is None or each.event_time for each in read):
         return
-    names = ", ".join(each.name for each in model.upstream)
-    verb = "has" if len(model.upstream) == 1 else "have"
-    yield Found(
-        model.upstream[0].span, f"{names} {verb} no event_time, so that each batch of {model.name} reads it whole"
-    )
+    names = ", ".join(each.name for each in read)
+    verb = "has" if len(read) == 1 else "have"
+    yield Found(read[0].span, f"{names} {verb} no event_time, so that each batch of {model.name} reads it whole")
