@@ -218,7 +218,7 @@ def _worked(session: Session, connection: Connection, subject: Subject, task: Ta
 
     def work() -> Proof:
         try:
-            return proving.prove(worker.on_step)
+            return proving.prove(worker.on_step, session.note)
         finally:
             session.is_over = True
 

@@ -41,6 +41,7 @@ class Proving:
         self._stop = threading.Event()
         self._engine: Engine | None = None
         self._on_step: OnStep = _tell_nobody
+        self._on_kept: OnStep = _tell_nobody
         self._has_kept_rows = False
         """Whether rows are kept that are not put back yet."""
         self._shape: Shape | None = None
@@ -56,14 +57,16 @@ class Proving:
         """Return None: how far a command is nobody knows."""
         return None
 
-    def prove(self, on_step: OnStep | None = None) -> Proof:
+    def prove(self, on_step: OnStep | None = None, on_kept: OnStep | None = None) -> Proof:
         """Run the command several times and return what was found.
+
+        `on_kept` is told, before the command runs in place, where the rows from before are and how they are put back.
 
         Raises Misused[usage] when it cannot be started, Refused[sandbox] without a sandbox, Retryable[command_failed]
         when the command fails, Interrupted, and what a database raises. The sandbox is gone in any case.
         """
         began = time.monotonic()
-        self._on_step = on_step or _tell_nobody
+        self._on_step, self._on_kept = on_step or _tell_nobody, on_kept or _tell_nobody
         if self._task.script is None:
             check_found(self._words, self._subject.name)
             return replace(self._placed(), seconds=time.monotonic() - began)
@@ -92,6 +95,10 @@ class Proving:
         with opened(place, self._subject) as now:
             in_place.keep(now)
         self._has_kept_rows = True
+        by_hand = place.put_back_by_hand(self._subject.table)
+        self._on_kept(
+            f"{place.kept} holds the rows from before; if reslice is killed, they are put back by:  {by_hand}"
+        )
         try:
             return self._proved(place)
         finally:
