@@ -38,8 +38,17 @@ def _differences(removed: Range, written: Range) -> list[Difference]:
         return _of_lists(removed, written)
     if removed.parts or written.parts:
         return [] if removed.parts == written.parts else [Difference("all", Effect.UNSURE)]
+    if _is_none(removed) or _is_none(written):
+        effect = Effect.LOSES if _is_none(written) else Effect.DOUBLES
+        return [] if _is_none(removed) and _is_none(written) else [Difference("all", effect)]
     found = [("low", _low(removed, written)), ("high", _high(removed, written))]
     return [Difference(end, effect) for end, effect in found if effect is not None]
+
+
+def _is_none(each: Range) -> bool:
+    """Whether a range ends before it begins, so that nothing is in it."""
+    length = each.high.minus(each.low) if each.high is not None and each.low is not None else None
+    return length is not None and (length < 0 or (length == 0 and not each.is_high_closed))
 
 
 def _of_lists(removed: Range, written: Range) -> list[Difference]:

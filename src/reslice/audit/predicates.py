@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
@@ -34,6 +35,10 @@ _FORMATS = {"%Y-%m-%d": Unit.DAY, "%Y%m%d": Unit.DAY, "%F": Unit.DAY, "%Y-%m": U
 _CALLS = {"toyyyymm": Unit.MONTH, "toyyyymmdd": Unit.DAY, "trunc": Unit.DAY, "to_date": Unit.DAY, "todate": Unit.DAY}
 _MONTH_TEXT = re.compile(r"(\d{4})-?(\d\d)")
 _SECONDS_OF_DAY = 86_400
+
+
+_REACHED: WeakKeyDictionary[JobQuery, tuple[int, list[exp.Select]]] = WeakKeyDictionary()
+"""What was found for queries that are judged now: every rule asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +174,17 @@ def _any_of(condition: exp.Or) -> Iterator[_Compared]:
 
 def reached(query: JobQuery, start: exp.Expr | None = None) -> list[exp.Select]:
     """Return every SELECT that the rows of a query come from, those of WITH and of stages too."""
+    if start is not None:
+        return _reached(query, start)
+    known = _REACHED.get(query)
+    if known is None or known[0] != len(query.named):  # a query gets to know its stages after it is read
+        known = _REACHED[query] = (len(query.named), _reached(query, query.tree))
+    return known[1]
+
+
+def _reached(query: JobQuery, start: exp.Expr) -> list[exp.Select]:
     found: list[exp.Select] = []
-    pending, seen = [query.tree if start is None else start], set()
+    pending, seen = [start], set()
     while pending:
         tree = pending.pop(0)
         if id(tree) in seen:

@@ -29,8 +29,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reslice.audit.comparison import Effect
 from reslice.audit.finding import Sort
 from reslice.audit.predicates import Condition, is_time, leaf_of, query_conditions, subject_of
+from reslice.audit.replacement import compared
 from reslice.audit.rule import Found
 from reslice.audit.scope import is_in_query
 from reslice.audit.values import CLOCK, Value
@@ -56,9 +58,15 @@ def write(write: Write) -> Iterator[Found]:
         if leaf.unit is not None or not _is_time(write, each, leaf.name, leaf.table):
             continue
         found = _judged(write, each)
-        if found is not None and found.span not in seen:
+        if found is not None and found.span not in seen and not _is_range_told(write):
             seen.add(found.span)
             yield found
+
+
+def _is_range_told(write: Write) -> bool:
+    """Whether the same end is beyond what the write removes, which is a finding of its own."""
+    ends = [difference for each in compared(write) for difference in each.differences]
+    return any(each.effect is Effect.DOUBLES and each.end == "high" for each in ends)
 
 
 def _is_time(write: Write, each: Condition, name: str, table: str) -> bool:

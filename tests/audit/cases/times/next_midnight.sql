@@ -1,5 +1,5 @@
 -- dialect: redshift
--- expect: note RS404 at 7, RS201 at 4
+-- expect: RS201 at 4
 begin;
 delete from daily_orders where order_date >= '{{ ds }}' and order_date < '{{ tomorrow_ds }}';
 insert into daily_orders (order_date, channel, order_count)
