@@ -19,7 +19,7 @@ SORTED = sorted(BEFORE, key=repr)
 
 def kept(shop: Shop) -> list[Path]:
     """Return the copies of rows beside the file."""
-    return [each for each in shop.folder.iterdir() if each.name.startswith(".shop.duckdb")]
+    return [each for each in shop.folder.iterdir() if each.name.startswith("reslice_kept_")]
 
 
 def test_the_rows_from_before_are_put_back(shop: Shop) -> None:

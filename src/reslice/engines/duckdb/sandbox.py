@@ -32,6 +32,8 @@ from reslice.errors import SAME_AGAIN, Failure, Refused, Retryable
 PREFIX = "reslice-prove-"
 OWNER = "owner.json"
 EVIDENCE = "reslice_evidence"
+KEPT = "reslice_kept_"
+"""How the file begins that holds the rows from before a proof in place; DuckDB calls it by what precedes the dot."""
 WAIT = timedelta(seconds=5)
 
 _COPY = "import shutil, sys\nfor one, other in zip(sys.argv[1::2], sys.argv[2::2]): shutil.copyfile(one, other)"
@@ -146,7 +148,7 @@ class InPlace(DuckDBPlace):
     """The file itself; the evidence, and the rows from before, are in a file beside it until they are put back."""
 
     def __init__(self, path: Path, shown: str, notes: tuple[str, ...]) -> None:
-        evidence = path.with_name(f".{path.name}.{PREFIX}{secrets.token_hex(6)}.duckdb")
+        evidence = path.with_name(f"{KEPT}{secrets.token_hex(6)}.{path.name}")
         super().__init__(path, evidence, shown, notes)
         self.kept = str(evidence)
 
@@ -278,7 +280,7 @@ def _started(pid: int) -> str:
 
 def kept_copies(path: Path) -> tuple[str, ...]:
     """Name the rows that proofs in place have kept of a database and not put back, and how that is done by hand."""
-    found = sorted(path.parent.glob(f".{_escaped(path.name)}.{PREFIX}*.duckdb"))
+    found = sorted(path.parent.glob(f"{KEPT}*.{_escaped(path.name)}"))
     return tuple(
         f"{each} holds rows that a proof in place kept and did not put back, in its table kept" for each in found
     )
