@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from sqlglot import exp
 
 from reslice.audit.known import Known
-from reslice.audit.values import CLOCK, Value, value_of
+from reslice.audit.values import CLOCK, Names, Value, value_of
 from reslice.contract import Unit
 from reslice.reading.marks import MARK
 from reslice.reading.outputs import JobQuery, unit_of, zone_of
@@ -72,13 +72,20 @@ def subject_of(node: exp.Expr) -> Subject | None:
     columns = [each for each in node.find_all(exp.Column) if not MARK.fullmatch(each.name)]
     if len(columns) != 1 or node.find(exp.AggFunc, exp.Window, exp.Query, exp.Case, exp.Coalesce) is not None:
         return None
-    part = _part(node)
+    part, zone = _part(node), _zone(node)
     if part:
-        return Subject(columns[0], part=part, zone=zone_of(node))
+        return Subject(columns[0], part=part, zone=zone)
     unit = _unit(node)
     if unit is None and not isinstance(node, exp.Cast | exp.TryCast | exp.AtTimeZone | exp.ConvertTimezone):
         return None
-    return Subject(columns[0], unit, zone=zone_of(node))
+    return Subject(columns[0], unit, zone=zone)
+
+
+def _zone(node: exp.Expr) -> str:
+    """Return the time zone in which an expression reads an instant; empty when it names none."""
+    own = [each.args.get("zone") for each in node.find_all(exp.Date, exp.TimestampTrunc, exp.Datetime)]
+    named = [each.name for each in own if isinstance(each, exp.Literal)]
+    return zone_of(node) or (named[0] if named else "")
 
 
 def _part(node: exp.Expr) -> str:
@@ -107,7 +114,7 @@ def _unit(node: exp.Expr) -> Unit | None:
 
 
 def conditions(
-    where: exp.Expr | None, marks: Mapping[str, str], query: JobQuery | None = None, select: exp.Select | None = None
+    where: exp.Expr | None, marks: Names, query: JobQuery | None = None, select: exp.Select | None = None
 ) -> Iterator[Condition]:
     """Yield what a condition compares with dates from outside; `query` follows a name to the value it stands for."""
 
@@ -198,7 +205,7 @@ def _reached(query: JobQuery, start: exp.Expr) -> list[exp.Select]:
     return list(dict.fromkeys(found))
 
 
-def query_conditions(query: JobQuery, marks: Mapping[str, str], start: exp.Expr | None = None) -> list[Condition]:
+def query_conditions(query: JobQuery, marks: Names, start: exp.Expr | None = None) -> list[Condition]:
     """Return the conditions that limit the rows of a query, at any depth.
 
     What stands in the ON of an outer join limits the rows of one side only, and is left out.
@@ -317,19 +324,24 @@ def _narrowed(made: Range, each: Condition, unit: Unit | None) -> Range:
         if run is None:
             return replace(made, values=frozenset(value.key() for value in each.values))
         first, last = run
-    if each.kind != "high" and not _is_beside(first, made.low):
+    if each.kind != "high" and not _is_wider(first, made.low, is_later=False):
         low = after(first, unit) if each.is_open and unit is not None else first
         made = replace(made, low=low, is_low_open=each.is_open and unit is None)
-    if each.kind != "low" and not _is_beside(last, made.high):
+    if each.kind != "low" and not _is_wider(last, made.high, is_later=True):
         high = last if each.is_open else after(last, unit)
         is_closed = unit is None and not each.is_open and not last.is_last_second
         made = replace(made, high=high, also=after(last, Unit.DAY) if is_closed else None, is_high_closed=is_closed)
     return made
 
 
-def _is_beside(new: Value, old: Value | None) -> bool:
-    """Whether a bound by the clock only stands beside one that is asked for."""
-    return old is not None and new.base == CLOCK and old.base != CLOCK
+def _is_wider(new: Value, old: Value | None, *, is_later: bool) -> bool:
+    """Whether a bound leaves the range as it is: another one is narrower, or is asked for where this is the clock."""
+    if old is None:
+        return False
+    beyond = new.minus(old)
+    if beyond is None:
+        return new.base == CLOCK
+    return beyond > 0 if is_later else beyond < 0
 
 
 def _run(values: tuple[Value, ...], unit: Unit | None) -> tuple[Value, Value] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,11 @@ from reslice.contract import Unit
 from reslice.reading.marks import MARK
 from reslice.reading.outputs import JobQuery, Output
 from reslice.reading.statements import flat
+
+_BESIDE = re.compile(
+    r"^(?:ds|dt|_?partition\w*|p_\w+|\w*(?:date|day)_?(?:key|id|sk|int|num)|yyyymmdd|ymd)$", re.IGNORECASE
+)
+"""Names of columns that say the day in another form, or hold the rows of a day together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def compared(write: Write) -> Iterator[Compared]:
 
 
 def _by_condition(write: Write, query: JobQuery, where: exp.Expr) -> Iterator[Compared]:
-    marks, known = write.script.marked.marks, write.script.known
+    marks, known = write.script.outside, write.script.known
     found = list(conditions(where, marks))
     dated = [each for each in found if is_dated(each, known)]
     for name in dict.fromkeys(each.subject.column.name.lower() for each in dated):
@@ -118,7 +124,7 @@ def _arms(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _limits(write: Write, query: JobQuery, start: exp.Expr | None = None) -> list[Condition]:
-    return query_conditions(query, write.script.marked.marks, start)
+    return query_conditions(query, write.script.outside, start)
 
 
 def _leaf(query: JobQuery, each: Condition) -> Leaf:
@@ -129,9 +135,8 @@ def _compared(write: Write, query: JobQuery, name: str, own: list[Condition], ou
     if output.origin is None:
         return None
     known = write.script.known
-    removed_text = " and ".join(dict.fromkeys(write.shown(each.node) for each in own))
-    span = write.script.span(own[0].node, write.delete) if write.delete is not None else None
-    constant = value_of(output.origin, write.script.marked.marks)
+    removed_text, span = _text_of(write, own), _span_of(write, own)
+    constant = value_of(output.origin, write.script.outside)
     subject = subject_of(output.origin)
     if constant is not None:
         unit = own[0].subject.unit or Unit.DAY
@@ -147,7 +152,7 @@ def _compared(write: Write, query: JobQuery, name: str, own: list[Condition], ou
     limits = [each for each in _limits(write, query, start) if is_dated(each, known)]
     same = [each for each in limits if _leaf(query, each).name in _equal_names(query, leaf.name)]
     if not same:
-        return _unlimited(write, query, limits, removed_text, name, span)
+        return _unlimited(write, query, own, limits, name)
     zones = {_leaf(query, each).zone for each in same}
     if leaf.unit is not None and zones != {leaf.zone}:
         doubt = f"{name} is the day in {leaf.zone or 'another zone'}, and the bounds are not said in it"
@@ -157,6 +162,14 @@ def _compared(write: Write, query: JobQuery, name: str, own: list[Condition], ou
     found = differences(removed, written)
     found = _of_longer_units(found, leaf.unit, same, query)
     return Compared(removed_text, shown_range(write, tuple(same)), tuple(found), span)
+
+
+def _text_of(write: Write, own: list[Condition]) -> str:
+    return " and ".join(dict.fromkeys(write.shown(each.node) for each in own))
+
+
+def _span_of(write: Write, own: list[Condition]) -> tuple[int, int] | None:
+    return write.script.span(own[0].node, write.delete) if write.delete is not None else None
 
 
 def _of_constant(value: Value, unit: Unit) -> Range:
@@ -210,12 +223,17 @@ def _equal_names(query: JobQuery, name: str) -> set[str]:
 
 
 def _unlimited(
-    write: Write, query: JobQuery, limits: list[Condition], removed: str, name: str, span: tuple[int, int] | None
+    write: Write, query: JobQuery, own: list[Condition], limits: list[Condition], name: str
 ) -> Compared | None:
     """Return what is to be said of a query that does not limit the column by which rows are removed."""
+    removed = _text_of(write, own)
+    span = _span_of(write, own)
     if limits:
         shown = shown_range(write, tuple(limits))
         other = limits[0].subject.column.name
+        beside = [each for each in limits if _BESIDE.search(each.subject.column.name)]
+        if beside and not differences(range_of(own, Unit.DAY), _written(query, beside, write)):
+            return None  # the number of the day, or the partition that holds it, in the place of its date
         doubt = f"rows of a {other} in the range may have another {name}, and those are not removed"
         return Compared(removed, shown, (Difference("all", Effect.UNSURE),), span, doubt=doubt)
     selects = reached(query)
@@ -238,7 +256,7 @@ def _has_marks(select: exp.Select) -> bool:
 
 def _by_fixed(write: Write, query: JobQuery, where: exp.Expr) -> Iterator[Compared]:
     """Yield a column that the DELETE keeps to one value and the query to none."""
-    known, marks = write.script.known, write.script.marked.marks
+    known, marks = write.script.known, write.script.outside
     columns = table_columns(write)
     for each in flat(where):
         condition = each.unnest()
@@ -280,7 +298,7 @@ def _by_partition(write: Write, query: JobQuery, node: exp.Insert) -> Iterator[C
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this
     partition = target.args.get("partition") if isinstance(target, exp.Table) else None
     for each in partition.expressions if isinstance(partition, exp.Partition) else []:
-        own = list(conditions(each, write.script.marked.marks))
+        own = list(conditions(each, write.script.outside))
         if not own or not is_dated(own[0], write.script.known):
             continue
         name = own[0].subject.column.name.lower()

@@ -6,9 +6,9 @@ import re
 
 from sqlglot import exp
 
-from reslice.audit.predicates import Condition, is_dated, query_conditions
+from reslice.audit.predicates import Condition, is_dated, leaf_of, query_conditions, reached
 from reslice.audit.script import Script
-from reslice.audit.values import CLOCK, Value
+from reslice.audit.values import CLOCK, Value, value_of
 from reslice.audit.write import Write
 from reslice.reading.marks import MARK, THIS
 
@@ -30,7 +30,7 @@ def asked(write: Write) -> tuple[Condition, ...]:
     """
     if write.query is None:
         return ()
-    marks = write.script.marked.marks
+    marks = write.script.outside
     found = [each for each in query_conditions(write.query, marks) if is_dated(each, write.script.known)]
     by_name = [each for each in found if each.kind != "high" and any(map(_is_placeholder, each.values))]
     if by_name:
@@ -44,6 +44,31 @@ def asked(write: Write) -> tuple[Condition, ...]:
 
 def _is_placeholder(value: Value) -> bool:
     return value.base not in ("", CLOCK)
+
+
+def holds_range(write: Write, found: tuple[Condition, ...]) -> bool:
+    """Whether the rows say which part of the range they are of, so that the table can hold several ranges.
+
+    A table of totals over the range that was asked for last has no other range to lose.
+    """
+    query = write.query
+    if query is None:
+        return False
+    limited = {leaf_of(query, each.subject, each.select).name for each in found}
+    words = {value.base for each in found for value in each.values if _is_placeholder(value)}
+    for select in reached(query)[:1]:
+        if any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in select.expressions):
+            return True
+    for output in query.outputs():
+        origin, where = output.origin, output.select
+        if origin is None:
+            return True
+        constant = value_of(origin, write.script.outside)
+        if constant is not None and constant.base in words:
+            return True
+        if where is not None and limited & query.names_behind(origin, where) and origin.find(exp.AggFunc) is None:
+            return True
+    return False
 
 
 def is_by_placeholder(found: tuple[Condition, ...]) -> bool:
@@ -62,7 +87,13 @@ def reads_itself(write: Write) -> bool:
     if write.query is None:
         return False
     names = {table.name.lower() for table in write.query.tree.find_all(exp.Table)}
-    return write.table in names or THIS in names
+    return bool(names & own_names(write))
+
+
+def own_names(write: Write) -> set[str]:
+    """Return the names by which a query reads the table that it fills; one that a WITH has is the WITH's."""
+    named = write.query.named if write.query is not None else {}
+    return {each for each in (write.table, THIS) if each not in named}
 
 
 def has_marked_name(write: Write) -> bool:

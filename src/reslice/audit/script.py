@@ -12,6 +12,8 @@ from sqlglot import exp
 from reslice.audit.known import Known, Table
 from reslice.audit.text import Text
 from reslice.audit.transactions import Transactions
+from reslice.audit.values import Names
+from reslice.audit.variables import Variables, variables_of
 from reslice.reading.marks import Marked
 from reslice.reading.parse import Script as Read
 
@@ -48,6 +50,19 @@ class Script:
     is_guessed: bool = False
     pieces: tuple[tuple[int, int], ...] = ()
     """Where runs of characters begin in the text that was marked, and in the file, in order; empty where it is one."""
+    _variables: Variables | None = field(default=None, init=False, repr=False)
+
+    @property
+    def variables(self) -> Variables:
+        """The variables of the script, and what its names stand for that come from outside its queries."""
+        if self._variables is None:
+            self._variables = variables_of([each.node for each in self.statements], self.marked.marks)
+        return self._variables
+
+    @property
+    def outside(self) -> Names:
+        """What the names stand for that come from outside its queries: placeholders, and variables of the script."""
+        return self.variables.names
 
     @property
     def path(self) -> str:

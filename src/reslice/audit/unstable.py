@@ -48,7 +48,7 @@ _DAY_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
 _STAMP = re.compile(
     r"(?:^|_)(?:load|loaded|update|updated|create|created|insert|inserted|refresh|refreshed|modify|modified|etl|elt|dw|dwh"
     r"|ingest|ingested|process|processed|compute|computed|calculated|generate|generated|publish|published|sync|synced"
-    r"|run|batch|job|audit|record|recorded|write|written|extract|extracted|import|imported|built|build|executed|dbt|_?ts)"
+    r"|run|batch|job|audit|record|recorded|write|written|extract|extracted|import|imported|insertion|creation|modification|edw|stamp|built|build|executed|dbt|_?ts)"
     r"(?:_|$)|(?:loaded|updated|created|inserted|refreshed|modified|processed|computed)(?:at|on|ts|dt|date|time)?$"
     r"|_at$|timestamp$",
     re.IGNORECASE,

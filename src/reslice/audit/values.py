@@ -163,7 +163,11 @@ def _later(seconds: int, months: int) -> int:
     return (moved - date(1, 1, 1)).days * _DAY_SECONDS + seconds % _DAY_SECONDS
 
 
-def value_of(node: exp.Expr, marks: Mapping[str, str], depth: int = 0) -> Value | None:
+Names = Mapping[str, "str | Value"]
+"""What a mark or a variable stands for: a placeholder as it is written, or the value that it is known to be."""
+
+
+def value_of(node: exp.Expr, marks: Names, depth: int = 0) -> Value | None:
     """Return the date from outside that an expression is; None where it is none, or one that cannot be told."""
     if depth > _DEPTH_LIMIT:
         return None
@@ -187,12 +191,12 @@ def value_of(node: exp.Expr, marks: Mapping[str, str], depth: int = 0) -> Value 
     return replace(inner, kind=kind or inner.kind)
 
 
-def _plain(node: exp.Expr, marks: Mapping[str, str]) -> Value | None:
+def _plain(node: exp.Expr, marks: Names) -> Value | None:
     """Return the value of a literal, a placeholder or the clock."""
     if isinstance(node, exp.Literal):
         return _literal(node.name, marks)
-    if isinstance(node, exp.Column) and MARK.fullmatch(node.name):
-        return named(marks.get(node.name, node.name))
+    if isinstance(node, exp.Column) and not node.table and (MARK.fullmatch(node.name) or node.name.lower() in marks):
+        return _meant(node.name, marks)
     if isinstance(node, exp.Parameter | exp.Placeholder):
         return named(node.name) if node.name else Value("?", is_nameless=True)
     is_column_clock = isinstance(node, exp.Column) and not node.table and node.name.lower() in COLUMN_CLOCKS
@@ -205,6 +209,12 @@ def _plain(node: exp.Expr, marks: Mapping[str, str]) -> Value | None:
         parts = [_number(node.args.get(name)) for name in ("year", "month", "day")]
         return _date(*parts) if all(part is not None for part in parts) else None
     return None
+
+
+def _meant(name: str, marks: Names) -> Value:
+    """Return what a mark or a variable stands for."""
+    found = marks.get(name) or marks.get(name.lower()) or name
+    return named(found) if isinstance(found, str) else found
 
 
 def named(text: str) -> Value:
@@ -220,14 +230,14 @@ def named(text: str) -> Value:
     return Value(base, seconds=days * _DAY_SECONDS)
 
 
-def _literal(text: str, marks: Mapping[str, str]) -> Value | None:
+def _literal(text: str, marks: Names) -> Value | None:
     mark = MARK.match(text.strip())
     if mark is not None:
         rest = text.strip()[mark.end() :]
         time = _CLOCK_TIME.fullmatch(rest)
         if rest and time is None:
             return None
-        whole = named(marks.get(mark[0], mark[0]))
+        whole = _meant(mark[0], marks)
         return whole if time is None else replace(whole.moved(seconds=_time_of(time)), kind="time")
     found = _DATE.fullmatch(text)
     if found is None:
@@ -251,7 +261,7 @@ def _date(year: int | None, month: int | None, day: int | None) -> Value | None:
     return Value("", seconds=(made - date(1, 1, 1)).days * _DAY_SECONDS)
 
 
-def _moved(node: exp.Expr, marks: Mapping[str, str], depth: int, sign: int) -> Value | None:
+def _moved(node: exp.Expr, marks: Names, depth: int, sign: int) -> Value | None:
     start, by = node.this, node.expression
     if isinstance(node, exp.Add) and isinstance(start, exp.Interval):
         start, by = by, start
@@ -305,7 +315,7 @@ def _number(node: exp.Expr | None) -> int | None:
     return int(number) if number == number.to_integral_value() and abs(number) < 10**6 else None
 
 
-def _joined(node: exp.Expr, marks: Mapping[str, str], depth: int) -> Value | None:
+def _joined(node: exp.Expr, marks: Names, depth: int) -> Value | None:
     """Return the value of a placeholder with a time of day after it, put together as text."""
     parts = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
     if len(parts) != 2 or not isinstance(parts[1], exp.Literal):

@@ -44,6 +44,7 @@ from reslice.audit.predicates import reached
 from reslice.audit.rule import Found
 from reslice.audit.scope import is_in_query
 from reslice.audit.write import Way, Write
+from reslice.reading.statements import flat
 
 HELP = "say the order: columns that decide, and a key of the row last"
 _PICKS = (exp.RowNumber, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Ntile, exp.Lag, exp.Lead)
@@ -69,8 +70,15 @@ def write(write: Write) -> Iterator[Found]:
 
 def _arbitrary(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
     limit = _limit(select)
-    if limit is not None and not _has_order(select):
+    if limit is not None and limit.expressions:
+        if not _goes_beyond(select.args.get("order"), list(limit.expressions)):
+            keys = ", ".join(write.shown(each) for each in limit.expressions)
+            yield limit, f"{_shown_limit(limit)} BY {keys} keeps any row of each"
+    elif limit is not None and not _has_order(select):
         yield limit, f"{_shown_limit(limit)} without an ORDER BY takes any rows"
+    numbered = _numbered(select) if write.dialect == "oracle" else None
+    if numbered is not None and not _has_order(select):
+        yield numbered, f"{write.shown(numbered)} without an ordered query below takes any rows"
     distinct = select.args.get("distinct")
     on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
     if on is not None and not _goes_beyond(select.args.get("order"), on.expressions or [on]):
@@ -110,12 +118,22 @@ def _limit(select: exp.Select) -> exp.Expr | None:
     while isinstance(holder.parent, exp.Subquery | exp.SetOperation):
         holder = holder.parent
         limit = limit or holder.args.get("limit")
-    if limit is None or isinstance(holder.parent, exp.Exists) or limit.expressions:
+    if limit is None or isinstance(holder.parent, exp.Exists):
         return None
     count = limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count")
     is_none = isinstance(count, exp.Literal) and count.name == "0"
     is_one = select.args.get("group") is None and any(each.find(exp.AggFunc) for each in select.expressions)
     return None if is_none or (is_one and not list(_own(select, exp.Window))) else limit
+
+
+def _numbered(select: exp.Select) -> exp.Expr | None:
+    """Return the condition by which Oracle takes the first rows by number; None where there is none."""
+    where = select.args.get("where")
+    for each in flat(where.this if where is not None else None):
+        is_number = isinstance(each.this, exp.Column | exp.Pseudocolumn) and each.this.name.lower() == "rownum"
+        if isinstance(each, exp.LT | exp.LTE | exp.EQ) and is_number:
+            return each
+    return None
 
 
 def _shown_limit(limit: exp.Expr) -> str:

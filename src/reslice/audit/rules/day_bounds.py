@@ -51,12 +51,14 @@ def write(write: Write) -> Iterator[Found]:
     if write.query is None or write.way is Way.UPDATE:
         return
     seen: set[tuple[int, int]] = set()
-    for each in query_conditions(write.query, write.script.marked.marks):
+    for each in query_conditions(write.query, write.script.outside):
         if each.subject.part or each.kind == "low" or (each.kind == "high" and each.is_open):
             continue
         leaf = leaf_of(write.query, each.subject, each.select)
-        if leaf.unit is not None or not _is_time(write, each, leaf.name, leaf.table):
+        if leaf.unit is not None or not _is_time(write, leaf.name, leaf.table):
             continue
+        if each.kind != "high" and not _is_cut(write, leaf.name):
+            continue  # a snapshot is known by its moment
         found = _judged(write, each)
         if found is not None and found.span not in seen and not _is_range_told(write):
             seen.add(found.span)
@@ -69,16 +71,20 @@ def _is_range_told(write: Write) -> bool:
     return any(each.effect is Effect.DOUBLES and each.end == "high" for each in ends)
 
 
-def _is_time(write: Write, each: Condition, name: str, table: str) -> bool:
+def _is_time(write: Write, name: str, table: str) -> bool:
     """Whether a column holds a time of day: it is declared or called so, or the query makes days of it."""
     known = is_time(name, table, write.script.known)
-    if known is not None:
-        return known
+    return _is_cut(write, name) if known is None else known
+
+
+def _is_cut(write: Write, name: str) -> bool:
+    """Whether the query makes days or hours of a column."""
     assert write.query is not None, "only writes with a query are judged"
     for output in write.query.outputs():
         subject = subject_of(output.origin) if output.origin is not None else None
-        if subject is not None and subject.unit in (Unit.DAY, Unit.HOUR):
-            return leaf_of(write.query, subject, output.select).name == name
+        is_part = subject is not None and subject.unit in (Unit.DAY, Unit.HOUR)
+        if subject is not None and is_part and leaf_of(write.query, subject, output.select).name == name:
+            return True
     return False
 
 

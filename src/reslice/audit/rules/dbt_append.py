@@ -33,7 +33,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.predicates import query_conditions
 from reslice.audit.rule import Found
 from reslice.audit.rules.own_maximum import is_after_maximum, is_own_maximum
-from reslice.audit.scope import reads_itself
+from reslice.audit.scope import own_names, reads_itself
 from reslice.audit.unstable import Use, unstable
 from reslice.audit.values import CLOCK
 from reslice.audit.write import Way, Write
@@ -64,7 +64,7 @@ def _rows(model: Model, write: Write, spot: tuple[int, int]) -> Iterator[Found]:
     """Yield an append of single rows that nothing keeps from being added again."""
     assert write.query is not None, "only models with a query are judged"
     name = model.declared.name
-    low = [each for each in query_conditions(write.query, write.script.marked.marks) if each.kind != "high"]
+    low = [each for each in query_conditions(write.query, write.script.outside) if each.kind != "high"]
     has_stamp = any(each.use is Use.STAMP for each in unstable(write.query))
     if any(value.base == CLOCK for each in low for value in each.values) and not has_stamp:
         yield Found(
@@ -83,6 +83,6 @@ def _why(model: Model) -> str:
 def _looks_up_what_is_there(write: Write) -> bool:
     """Whether the query reads its own table for more than its newest time: to leave out what is there already."""
     assert write.query is not None, "only models with a query are judged"
-    own = [each for each in write.query.tree.find_all(exp.Table) if each.name in (write.table, "reslice_this_table")]
+    own = [each for each in write.query.tree.find_all(exp.Table) if each.name.lower() in own_names(write)]
     selects = [each.find_ancestor(exp.Select) for each in own]
     return any(each is not None and not is_own_maximum(write, each) for each in selects)

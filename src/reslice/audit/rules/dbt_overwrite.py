@@ -67,7 +67,7 @@ def _is_listed(model: Model) -> bool:
 def _is_limited(model: Model) -> bool:
     """Whether an incremental run computes a part only."""
     assert model.write is not None and model.write.query is not None, "only models with a query are judged"
-    marks = model.write.script.marked.marks
+    marks = model.write.script.outside
     return model.is_filtered or any(
         each.kind != "high" and each.values for each in query_conditions(model.write.query, marks)
     )

@@ -41,7 +41,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from reslice.audit.rule import Found
-from reslice.audit.scope import asked, is_stage_name, reads_itself, setting, shown_range
+from reslice.audit.scope import asked, holds_range, is_stage_name, reads_itself, setting, shown_range
 from reslice.audit.script import Script
 from reslice.audit.write import Way, Write
 
@@ -71,7 +71,10 @@ def write(write: Write) -> Iterator[Found]:
 def is_emptied_for_range(write: Write) -> bool:
     """Whether all rows of the table go, and only those of a range that is asked for come back."""
     is_whole = write.way is Way.EMPTIED or overwrites_all(write)
-    return is_whole and not is_stage_name(write.table) and not reads_itself(write) and bool(asked(write))
+    if not is_whole or is_stage_name(write.table) or reads_itself(write):
+        return False
+    found = asked(write)
+    return bool(found) and holds_range(write, found)
 
 
 def overwrites_all(write: Write) -> bool:

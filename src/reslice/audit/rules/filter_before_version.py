@@ -92,7 +92,7 @@ def _sort(write: Write, choice: Choice, condition: exp.Expr, select: exp.Select)
         return None
     if any(_CHANGES.search(name) for name in names):
         return Sort.FINDING
-    own = [each for each in conditions(condition, write.script.marked.marks) if is_dated(each, write.script.known)]
+    own = [each for each in conditions(condition, write.script.outside) if is_dated(each, write.script.known)]
     if not own or any(_NEVER_CHANGES.search(name) for name in names):
         return None
     if any(_VERSION.search(name) for name in choice.order):

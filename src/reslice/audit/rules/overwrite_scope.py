@@ -54,7 +54,13 @@ def write(write: Write) -> Iterator[Found]:
         return
     mode = setting(write.script, MODE)
     named = ", ".join(write.shown(each) for each in partition if not isinstance(each, exp.EQ))
-    if write.dialect == "hive" or mode == "dynamic":
+    if write.dialect == "hive" and not partition:
+        if asked(write):
+            text = (
+                f"no partition is named: all of {write.table} is replaced, or what comes back where it has partitions"
+            )
+            yield Found(write.span, text, Sort.UNKNOWN)
+    elif write.dialect == "hive" or mode == "dynamic":
         if named or asked(write):
             text = f"a partition of {write.table} for which no row comes back keeps its old rows"
             yield Found(write.span, text, Sort.NOTE)

@@ -70,7 +70,7 @@ def _range(write: Write) -> tuple[Condition, ...]:
     found = asked(write)
     if found or write.query is None:
         return found
-    marks = write.script.marked.marks
+    marks = write.script.outside
     return tuple(
         each
         for each in query_conditions(write.query, marks)
@@ -112,7 +112,7 @@ def _places(write: Write) -> Iterator[tuple[int, int]]:
 
 def _has_range(write: Write, condition: exp.Expr | None) -> bool:
     """Whether a condition limits the table's rows to dates, or to those that another query names."""
-    marks = write.script.marked.marks
+    marks = write.script.outside
     if any(is_dated(each, write.script.known) for each in conditions(condition, marks)):
         return True
     for each in flat(condition):

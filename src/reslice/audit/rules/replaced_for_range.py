@@ -33,7 +33,15 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.known import name_of
 from reslice.audit.rule import Found
-from reslice.audit.scope import asked, has_marked_name, is_by_placeholder, is_stage_name, reads_itself, shown_range
+from reslice.audit.scope import (
+    asked,
+    has_marked_name,
+    holds_range,
+    is_by_placeholder,
+    is_stage_name,
+    reads_itself,
+    shown_range,
+)
 from reslice.audit.write import Way, Write
 
 HELP = "replace the rows of the range and keep the table: delete them and insert the new ones in one transaction"
@@ -55,7 +63,7 @@ def write(write: Write) -> Iterator[Found]:
     table = swapped or write.table
     if found and is_by_placeholder(found) and not reads_itself(write) and not has_marked_name(write):
         reads = {each.name.lower() for each in write.query.tree.find_all(exp.Table)}
-        if table not in reads:
+        if table not in reads and holds_range(write, found):
             yield Found(write.span, f"{table} holds only rows where {shown_range(write, found)} after each run")
     elif drop is not None and not found and not swapped and not _is_one_commit(write, drop):
         text = f"{table} is missing from the DROP until the CREATE ends, and for good if it fails"

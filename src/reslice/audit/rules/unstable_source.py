@@ -77,7 +77,7 @@ def _is_harmless(write: Write, each: Unstable) -> bool:
     """Whether a clock only keeps out what lies after now: no row of a day that has passed depends on it."""
     if each.use is not Use.ROWS or each.sort is not Made.CLOCK:
         return False
-    marks = write.script.marked.marks
+    marks = write.script.outside
     where = each.select.args.get("where")
     own = list(conditions(each.holder, marks))
     if not own or any(found.kind != "high" for found in own):
