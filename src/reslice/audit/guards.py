@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -18,16 +18,21 @@ from reslice.reading.statements import flat
 class Guard:
     """What an INSERT leaves out: rows whose key is there, or (a watermark) rows that are not later than all of them.
 
-    `is_after_update` says that it leaves out what an UPDATE of the same statement changed.
+    `is_after_update` says that it leaves out what an UPDATE of the same statement changed. `log` is the table that
+    tells whether the run was done, where that is another one.
     """
 
     matches: tuple[Match, ...] = ()
     is_watermark: bool = False
     is_after_update: bool = False
+    log: str = ""
 
 
-def guards_in(query: JobQuery, table: str, step: Step) -> Guard | None:
-    """Return the condition of an INSERT's query, or of an IF around it, that leaves out what the table holds."""
+def guards_in(query: JobQuery, table: str, step: Step, filled: Collection[str]) -> Guard | None:
+    """Return the condition of an INSERT's query, or of an IF around it, that leaves out what the table holds.
+
+    `filled` are the tables that the script adds rows to: one of them may tell what was done.
+    """
     updates = {name for name, node in step.within.items() if isinstance(node, exp.Update) and _is(node.this, table)}
     for select in query.tree.find_all(exp.Select):
         found = next(_guards(select, table, updates), None)
@@ -39,7 +44,31 @@ def guards_in(query: JobQuery, table: str, step: Step) -> Guard | None:
     for condition, is_true in step.branches:
         if is_true and isinstance(condition.this, exp.Not) and _reads(condition.this, {table}):
             return Guard()
+    return _log_guard(query, table, step, filled)
+
+
+def _log_guard(query: JobQuery, table: str, step: Step, filled: Collection[str]) -> Guard | None:
+    """Return the condition by which nothing is added where another table tells that it was done."""
+    conditions = [branch.this for branch, is_true in step.branches if is_true]
+    where = query.tree.args.get("where") if isinstance(query.tree, exp.Select) else None
+    conditions += [each for each in flat(where.this if where is not None else None) if not _is_correlated(each)]
+    for each in conditions:
+        inner = each.unnest()
+        if isinstance(inner, exp.Not) and inner.find(exp.Select) is not None:
+            logs = {name_of(one) for one in inner.find_all(exp.Table)} & set(filled) - {table}
+            if logs:
+                return Guard(log=min(logs))
     return None
+
+
+def _is_correlated(condition: exp.Expr) -> bool:
+    """Whether a condition looks at the row that is added."""
+    own = {each.alias_or_name.lower() for each in condition.find_all(exp.Table)}
+    outer = condition.unnest()
+    tested = outer.this if isinstance(outer, exp.Not) else outer
+    if isinstance(tested, exp.In):
+        return True
+    return any(each.table and each.table.lower() not in own for each in condition.find_all(exp.Column))
 
 
 def _guards(select: exp.Select, table: str, updates: set[str]) -> Iterator[Guard]:

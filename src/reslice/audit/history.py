@@ -67,6 +67,8 @@ class History:
     session: set[str] = field(default_factory=set)
     """Tables of the session alone."""
     updated: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    filled: set[str] = field(default_factory=set)
+    """Tables to which rows are added."""
     resets: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     """Where which column is set to a fixed value."""
 
@@ -112,6 +114,8 @@ def history_of(script: Script) -> History:
             for name in map(name_of, node.find_all(exp.Table)):
                 dropped.add(name)
                 _take_child(found, index, step, name)
+        elif isinstance(node, exp.Insert):
+            found.filled.add(name_of(target_of(node)))
         elif isinstance(node, exp.Update):
             _take_update(found, index, node)
         elif isinstance(node, exp.Command):

@@ -10,11 +10,14 @@ from reslice.audit.naming import table_columns
 from reslice.audit.write import Write
 from reslice.reading.bounds import conjuncts
 from reslice.reading.marks import MARK
-from reslice.reading.outputs import JobQuery, Output, grain
+from reslice.reading.outputs import Output, grain
 
 _DESCRIBES = re.compile(
     r"(.+?)_?(?:name|label|title|desc|description|code|key|text|slug|email|type|category|status)", re.I
 )
+
+_HASHES = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA2, exp.FarmFingerprint, exp.Concat, exp.ConcatWs, exp.DPipe)
+_HASH_NAME = re.compile(r"hash|md5|sha\d*|fingerprint|surrogate|concat|checksum|crc32|uuid_?5|uuid_string", re.I)
 
 
 def finer_columns(write: Write) -> tuple[str, ...]:
@@ -32,24 +35,29 @@ def finer_columns(write: Write) -> tuple[str, ...]:
     columns = table_columns(write)
     by_name = {columns.get(each.name.lower(), each.name.lower()): each for each in outputs}
     keys = set(write.keys)
-    behind = {name for key in keys if key in by_name for name in _plain(by_name[key], query)}
+    behind = {name for key in keys if key in by_name for name in _told_by(by_name[key])}
     return tuple(
         column
         for column in write.grain
         if column not in keys
         and not _describes(column, keys)
-        and not (column in by_name and _is_held(by_name[column], behind, query))
+        and not (column in by_name and _is_held(by_name[column], behind))
     )
 
 
-def _plain(output: Output, query: JobQuery) -> frozenset[str]:
-    """Return the column that an output is, as it is, at every level of the query."""
-    if isinstance(output.origin, exp.Column):
-        return frozenset({output.origin.name.lower()})
-    return frozenset()
+def _told_by(output: Output) -> set[str]:
+    """Return the columns whose values an output tells: the one that it is, or all that a hash or a text is made of."""
+    origin = output.origin
+    if isinstance(origin, exp.Column):
+        return {origin.name.lower()}
+    is_whole = origin is not None and any(
+        isinstance(each, _HASHES) or (isinstance(each, exp.Anonymous) and _HASH_NAME.search(str(each.this)))
+        for each in origin.walk()
+    )
+    return {each.name.lower() for each in origin.find_all(exp.Column)} if origin is not None and is_whole else set()
 
 
-def _is_held(output: Output, behind: set[str], query: JobQuery) -> bool:
+def _is_held(output: Output, behind: set[str]) -> bool:
     """Whether a column has one value only, or one for each value of the key."""
     if output.origin is None or output.select is None:
         return False

@@ -64,6 +64,8 @@ class Write:
     run_column: str = ""
     is_watermark: bool = False
     """Whether rows are left out by the highest value that the table holds, and by no key."""
+    log: str = ""
+    """The other table that tells whether the rows were added already."""
     resets: frozenset[str] = frozenset()
     """The columns that the statements before it set to a fixed value."""
     position: int = 0

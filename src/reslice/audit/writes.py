@@ -108,7 +108,8 @@ def _insert(script: Script, step: Step, node: exp.Insert, table: str) -> Write:
     elif node.args.get("using"):
         way, keys = Way.KEYED, tuple(each.name.lower() for each in node.args["using"])
     elif isinstance(conflict, exp.OnConflict):
-        way = Way.UPSERT if any(map(_is_change, conflict.expressions)) else Way.FILL
+        names = names_of(node)
+        way = Way.UPSERT if any(_is_change(each, names) for each in conflict.expressions) else Way.FILL
         keys = tuple(
             column.name.lower() for each in conflict.args.get("conflict_keys") or [] for column in _columns_in(each)
         )
@@ -132,14 +133,13 @@ def _insert(script: Script, step: Step, node: exp.Insert, table: str) -> Write:
     return write
 
 
-def _is_change(assigned: exp.Expr) -> bool:
+def _is_change(assigned: exp.Expr, names: set[str]) -> bool:
     """Whether an assignment changes its column; `c = c` does not."""
-    return not (
-        isinstance(assigned, exp.EQ)
-        and isinstance(assigned.expression, exp.Column)
-        and assigned.this.name.lower() == assigned.expression.name.lower()
-        and assigned.expression.table.lower() != "excluded"
-    )
+    if not isinstance(assigned, exp.EQ) or not isinstance(assigned.expression, exp.Column):
+        return True
+    value = assigned.expression
+    is_own = not value.table or value.table.lower() in names
+    return not is_own or assigned.this.name.lower() != value.name.lower()
 
 
 def _columns_in(part: exp.Expr) -> list[exp.Expr]:
@@ -316,14 +316,14 @@ def _take_guard(write: Write, history: History, index: int) -> None:
     if write.way is not Way.APPEND or write.query is None:
         return
     step = history.steps[index]
-    guard: Guard | None = guards_in(write.query, write.table, step)
+    guard: Guard | None = guards_in(write.query, write.table, step, history.filled)
     if guard is None:
         return
     updated = guard.is_after_update or any(at < index for at in history.updated.get(write.table, []))
     write.way = Way.UPSERT if updated else Way.FILL
     write.matches = guard.matches
     write.keys = tuple(each.column for each in guard.matches)
-    write.is_watermark = guard.is_watermark
+    write.is_watermark, write.log = guard.is_watermark, guard.log
 
 
 def _take_absent(write: Write, history: History, index: int) -> None:

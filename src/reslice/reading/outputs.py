@@ -313,7 +313,11 @@ def _qualified(select: exp.Select, outputs: Sequence[Output]) -> tuple[str, ...]
     if window is None or not isinstance(window.this, exp.RowNumber):
         return ()
     written = [each for each in outputs if each.node is not None]
-    names = [grouped_name(each, written) for each in window.args.get("partition_by") or []]
+    has_star = any(each.is_star for each in select.expressions)
+    names = [
+        grouped_name(each, written) or (each.name if has_star and isinstance(each, exp.Column) else None)
+        for each in window.args.get("partition_by") or []
+    ]
     return tuple(name for name in names if name is not None)
 
 

@@ -34,6 +34,7 @@ from reslice.audit.known import name_of
 from reslice.audit.rule import Found
 from reslice.audit.rules.own_maximum import is_after_maximum
 from reslice.audit.write import Way, Write
+from reslice.reading.bounds import boundings
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
 _STAGE = re.compile(r"(?:^|_)(?:stg|stage|staging|staged|tmp|temp)(?:_|$|\d)")
@@ -59,7 +60,14 @@ def write(write: Write) -> Iterator[Found]:
         detail = f"nothing here empties {write.called} before"
         yield Found(write.span, f"{detail}: unless something else does, each run adds its rows again", Sort.UNKNOWN)
     elif not _is_own_figure(write) and not _is_correction(write):
-        yield Found(write.span, f"each run adds its rows to {write.called} again, and removes none")
+        what = "the newest rows" if _is_from_newest(write) else "its rows"
+        yield Found(write.span, f"each run adds {what} to {write.called} again, and removes none")
+
+
+def _is_from_newest(write: Write) -> bool:
+    """Whether the query begins with the newest value that the table holds, which is included."""
+    found = boundings(write.query, write.table) if write.query is not None else []
+    return any(each.kind == "watermark" for each in found)
 
 
 def _is_log(write: Write) -> bool:

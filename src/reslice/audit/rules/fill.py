@@ -43,6 +43,10 @@ def write(write: Write) -> Iterator[Found]:
         return
     if isinstance(write.node, exp.Create):
         return  # CREATE TABLE IF NOT EXISTS … AS is how a table begins
+    if write.log:
+        detail = f"nothing is added to {write.called} where {write.log} tells that it was done"
+        yield Found(write.span, f"{detail}: a correction of the source never arrives")
+        return
     row = f"a row of {write.called}" + (
         f" whose {' and '.join(write.keys)} is there" if write.keys else " that is there"
     )

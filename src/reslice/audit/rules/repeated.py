@@ -36,6 +36,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.uniqueness import finer_columns
 from reslice.audit.write import Way, Write
@@ -51,14 +52,19 @@ def write(write: Write) -> Iterator[Found]:
     if more is None:
         return
     keys = " and ".join(write.keys)
+    text = f"the source has a row for each {' and '.join(more)} too, and rows are matched by {keys} alone"
     happens = (
         "one of its rows is kept and the others are lost, without a word" if is_silent(write) else "the statement fails"
     )
-    yield Found(
-        write.spot(write.node.args.get("on")) if isinstance(write.node, exp.Merge) else write.span,
-        f"the source has a row for each {' and '.join(more)} too, and rows are matched by {keys} alone: "
-        f"where a {keys} has several, {happens}",
-    )
+    place = write.spot(write.node.args.get("on")) if isinstance(write.node, exp.Merge) else write.span
+    sort = Sort.UNKNOWN if _is_distinct(write) else Sort.FINDING
+    yield Found(place, f"{text}: where several rows share one {keys}, {happens}", sort)
+
+
+def _is_distinct(write: Write) -> bool:
+    """Whether the rows are only known to differ in all their columns, of which some may follow from the key."""
+    tree = write.query.tree if write.query is not None else None
+    return isinstance(tree, exp.Select) and tree.args.get("distinct") is not None and tree.args.get("group") is None
 
 
 def repeated(write: Write) -> tuple[str, ...] | None:
