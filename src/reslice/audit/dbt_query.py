@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from reslice.audit.aggregate import grain_of, is_aggregate
+from reslice.audit.aggregate import is_aggregate
 from reslice.audit.dbt_adapter import DIALECTS, strategy_of, way_of
+from reslice.audit.dbt_grain import grain_by
 from reslice.audit.dbt_model import BUILT_IN, Model
 from reslice.audit.known import Known
 from reslice.audit.matching import Match
@@ -86,7 +87,7 @@ def _write(
         query,
         is_aggregate(query),
         model.span,
-        grain=grain_of(query),
+        grain=grain_by(query, keys),
         keys=keys if way in (Way.UPSERT, Way.KEYED) else (),
         matches=tuple(Match(key, exp.column(key)) for key in keys) if way in (Way.UPSERT, Way.KEYED) else (),
         is_atomic=True,

@@ -6,7 +6,7 @@ import re
 
 from sqlglot import exp
 
-from reslice.audit.predicates import Condition, is_dated, leaf_of, query_conditions, reached
+from reslice.audit.predicates import Condition, is_dated, leaf_of, query_conditions
 from reslice.audit.script import Script
 from reslice.audit.values import CLOCK, Value, value_of
 from reslice.audit.write import Write
@@ -56,9 +56,8 @@ def holds_range(write: Write, found: tuple[Condition, ...]) -> bool:
         return False
     limited = {leaf_of(query, each.subject, each.select).name for each in found}
     words = {value.base for each in found for value in each.values if _is_placeholder(value)}
-    for select in reached(query)[:1]:
-        if any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in select.expressions):
-            return True
+    if any(each.is_star and not isinstance(each, exp.AggFunc) for each in query.select().expressions):
+        return True
     for output in query.outputs():
         origin, where = output.origin, output.select
         if origin is None:

@@ -33,9 +33,9 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.predicates import reached
 from reslice.audit.rule import Found
-from reslice.audit.scope import is_in_query
+from reslice.audit.scope import is_in_query, own_names
+from reslice.audit.values import value_of
 from reslice.audit.write import Way, Write
-from reslice.reading.marks import THIS
 from reslice.reading.statements import flat
 
 HELP = "compute the range that is asked for, :start and :end, whatever the table holds"
@@ -49,6 +49,8 @@ def write(write: Write) -> Iterator[Found]:
         return
     for select in reached(write.query):
         for condition, maximum in _conditions(write, select):
+            if _is_guard(condition):
+                continue
             span = write.spot(condition) if is_in_query(write, condition) else write.span
             looks_back = _looks_back(condition, maximum)
             if not write.is_aggregate:
@@ -91,6 +93,9 @@ def _maximum(write: Write, comparison: exp.Expr, select: exp.Select) -> exp.Expr
     for each in comparison.find_all(exp.Select):
         if is_own_maximum(write, each):
             return each
+    held = _held(write, comparison)
+    if held is not None:
+        return held
     assert write.query is not None, "only writes with a query are judged"
     relations = write.query.relations(select)
     for column in comparison.find_all(exp.Column):
@@ -104,17 +109,38 @@ def _maximum(write: Write, comparison: exp.Expr, select: exp.Select) -> exp.Expr
     return None
 
 
+def _held(write: Write, comparison: exp.Expr) -> exp.Expr | None:
+    """Return the maximum that a variable of the script holds with which a column is compared."""
+    for key in ("this", "expression", "low", "high"):
+        side = comparison.args.get(key)
+        value = value_of(side, write.script.outside) if isinstance(side, exp.Expr) else None
+        held = write.script.variables.held.get(value.base) if value is not None else None
+        for each in held.find_all(exp.Select) if held is not None else ():
+            if is_own_maximum(write, each):
+                return held
+    return None
+
+
 def is_own_maximum(write: Write, select: exp.Select) -> bool:
     """Whether a SELECT is the maximum of the table that is written."""
     start = select.args.get("from_")
     table = start.this if start is not None else None
-    is_own = isinstance(table, exp.Table) and (table.name.lower() == write.table or table.name == THIS)
+    is_own = isinstance(table, exp.Table) and table.name.lower() in own_names(write)
     has_maximum = any(each.find(exp.Max) is not None for each in select.expressions)
     order = select.args.get("order")
     is_newest = (
         order is not None and select.args.get("limit") is not None and bool(order.expressions[0].args.get("desc"))
     )
     return is_own and select.args.get("group") is None and (has_maximum or is_newest)
+
+
+def _is_guard(condition: exp.Expr) -> bool:
+    """Whether a condition compares no column of a row, so that it only says whether to run at all: once a day."""
+    inner = condition.unnest()
+    if not isinstance(inner, exp.GT | exp.GTE | exp.LT | exp.LTE):
+        return False
+    sides = [each for each in (inner.this, inner.expression) if each.find(exp.Select) is None]
+    return bool(sides) and not any(each.find(exp.Column) for each in sides)
 
 
 def _looks_back(condition: exp.Expr, maximum: exp.Expr) -> bool:
