@@ -40,12 +40,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from reslice.audit.finding import Sort
-from reslice.audit.predicates import conditions
+from reslice.audit.predicates import conditions, query_conditions
 from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import overwrites_all
 from reslice.audit.scope import is_in_query
 from reslice.audit.unstable import Sort as Made
-from reslice.audit.unstable import Unstable, Use, unstable
+from reslice.audit.unstable import Unstable, Use, sort_of, unstable
 from reslice.audit.values import CLOCK
 from reslice.audit.write import Way, Write
 from reslice.reading.statements import flat
@@ -64,6 +64,8 @@ def write(write: Write) -> Iterator[Found]:
     for made in Made:
         those = [each for each in found if each.sort is made]
         first = next((each for each in those if each.use is Use.ROWS), those[0] if those else None)
+        if made is Made.CLOCK and (first is None or first.use is not Use.ROWS):
+            first = _by_variable(write) or first
         if first is None:
             continue
         is_note = is_whole and made is Made.CLOCK
@@ -71,6 +73,19 @@ def write(write: Write) -> Iterator[Found]:
         span = write.spot(place) if is_in_query(write, place) else write.span
         help_ = _HELP_CHANCE if made is Made.CHANCE else ""
         yield Found(span, _why(write, first), Sort.NOTE if is_note else Sort.FINDING, help_)
+
+
+def _by_variable(write: Write) -> Unstable | None:
+    """Return a condition by a variable that the script fills from the clock."""
+    assert write.query is not None, "only writes with a query are judged"
+    held = write.script.variables.held
+    for each in query_conditions(write.query, write.script.outside):
+        for value in each.values:
+            source = held.get(value.base)
+            is_clock = source is not None and any(sort_of(part) is Made.CLOCK for part in source.walk())
+            if source is not None and is_clock and each.kind != "high" and each.select is not None:
+                return Unstable(source, Made.CLOCK, Use.ROWS, each.node, each.select)
+    return None
 
 
 def _is_harmless(write: Write, each: Unstable) -> bool:
