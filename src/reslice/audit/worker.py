@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
@@ -17,8 +18,12 @@ def main() -> None:
             work, chunk = pickle.load(asked)
         except EOFError:
             return
-        pickle.dump([work(each) for each in chunk], answered)
-        answered.flush()
+        answers = pickle.dumps([work(each) for each in chunk])
+        try:
+            answered.write(answers)
+            answered.flush()
+        except BrokenPipeError:  # whoever asked has gone, and what is still to be written would fail at the end again
+            os._exit(1)
 
 
 if __name__ == "__main__":

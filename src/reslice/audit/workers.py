@@ -43,6 +43,7 @@ class Workers:
         self._idle: list[subprocess.Popen[bytes]] = []
         self._started: list[subprocess.Popen[bytes]] = []
         self._is_over = False
+        self._starting = threading.Lock()
 
     def __enter__(self) -> Workers:
         return self
@@ -50,7 +51,8 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._is_over = True
+        with self._starting:
+            self._is_over = True
         for process in self._started:
             process.kill()
         for process in self._started:
@@ -99,6 +101,8 @@ class Workers:
 
     def _asked(self, work: Callable[[Item], Value], chunk: Sequence[Item]) -> list[Value | Died] | Died:
         process = self._idle.pop() if self._idle else self._start()
+        if process is None:
+            return Died(0)
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         try:
             pickle.dump((work, list(chunk)), process.stdin)
@@ -109,11 +113,15 @@ class Workers:
         self._idle.append(process)
         return answers
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """Return a new worker; None where the work is over."""
         # -P: the folder that is audited may hold a file with the name of a module of Python
         words = [sys.executable, "-P", "-m", "reslice.audit.worker"]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._started.append(process)
+        with self._starting:
+            if self._is_over:
+                return None
+            process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._started.append(process)
         return process
 
 
