@@ -76,16 +76,23 @@ def _by_condition(write: Write, query: JobQuery, where: exp.Expr) -> Iterator[Co
     marks, known = write.script.outside, write.script.known
     found = list(conditions(where, marks))
     dated = [each for each in found if is_dated(each, known)]
-    for name in dict.fromkeys(each.subject.column.name.lower() for each in dated):
+    names = list(dict.fromkeys(each.subject.column.name.lower() for each in dated))
+    told = {_part_of(query, output) for name in names for output in _outputs(write, query, name)} - {""}
+    for name in names:
         own = [each for each in dated if each.subject.column.name.lower() == name]
-        for output in _outputs(write, query, name, own):
-            side = _compared(write, query, name, own, output)
+        for output in _outputs(write, query, name):
+            side = _compared(write, query, name, own, output, told)
             if side is not None and side.differences:
                 yield side
     yield from _by_fixed(write, query, where)
 
 
-def _outputs(write: Write, query: JobQuery, name: str, own: list[Condition]) -> list[Output]:
+def _part_of(query: JobQuery, output: Output) -> str:
+    subject = subject_of(output.origin) if output.origin is not None else None
+    return leaf_of(query, subject, output.select).part if subject is not None else ""
+
+
+def _outputs(write: Write, query: JobQuery, name: str) -> list[Output]:
     """Return what each SELECT of a query writes to a column of the table."""
     columns = table_columns(write)
     first = query.outputs()
@@ -131,7 +138,10 @@ def _leaf(query: JobQuery, each: Condition) -> Leaf:
     return leaf_of(query, each.subject, each.select)
 
 
-def _compared(write: Write, query: JobQuery, name: str, own: list[Condition], output: Output) -> Compared | None:
+def _compared(
+    write: Write, query: JobQuery, name: str, own: list[Condition], output: Output, told: set[str]
+) -> Compared | None:
+    """Compare one column; `told` are the parts of it, such as its hour, that are columns by which rows are removed."""
     if output.origin is None:
         return None
     known = write.script.known
@@ -151,6 +161,9 @@ def _compared(write: Write, query: JobQuery, name: str, own: list[Condition], ou
     start = next((arm for arm in _arms(query.tree) if any(each is output.select for each in reached(query, arm))), None)
     limits = [each for each in _limits(write, query, start) if is_dated(each, known)]
     same = [each for each in limits if _leaf(query, each).name in _equal_names(query, leaf.name)]
+    same = [each for each in same if not _leaf(query, each).part or _leaf(query, each).part not in told]
+    if leaf.part:
+        return None
     if not same:
         return _unlimited(write, query, own, limits, name)
     zones = {_leaf(query, each).zone for each in same}

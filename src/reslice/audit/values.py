@@ -101,8 +101,11 @@ _CLOCK_TIME = re.compile(r"[ T]*(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|[+-]\d\d
 _PLACEHOLDER = re.compile(r"^(?:%\(|[#$:@{\s])*(.*?)(?:\)s|[}\s])*$", re.DOTALL)
 _NAMELESS = re.compile(r"\?|%s")
 _DAY_MACRO = re.compile(r"macros\.ds_add\(\s*(\w+)\s*,\s*(-?\d+)\s*\)")
+_FILTER = re.compile(r"\s*\|\s*(?:ds|ds_nodash|ts|ts_nodash|string)\b.*|\.(?:to_date_string|date|isoformat)\(\)")
 _SAME_DAY = {"ds_nodash": ("ds", 0), "tomorrow_ds": ("ds", 1), "tomorrow_ds_nodash": ("ds", 1)}
-_SAME_DAY |= {"yesterday_ds": ("ds", -1), "yesterday_ds_nodash": ("ds", -1), "next_ds_nodash": ("next_ds", 0)}
+_SAME_DAY |= {"yesterday_ds": ("ds", -1), "yesterday_ds_nodash": ("ds", -1)}
+_SAME_DAY |= dict.fromkeys(("data_interval_start", "execution_date", "logical_date"), ("ds", 0))
+_SAME_DAY |= dict.fromkeys(("next_ds", "next_ds_nodash", "next_execution_date"), ("data_interval_end", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +229,8 @@ def named(text: str) -> Value:
     macro = _DAY_MACRO.fullmatch(inside)
     if macro is not None:
         return Value(macro[1], seconds=int(macro[2]) * _DAY_SECONDS, kind="day")
-    base, days = _SAME_DAY.get(inside, (inside, 0))
+    plain = _FILTER.sub("", inside)
+    base, days = _SAME_DAY.get(plain, (plain, 0))
     return Value(base, seconds=days * _DAY_SECONDS)
 
 

@@ -33,8 +33,18 @@ _FIRST_WORDS = re.compile(
     r"(?i)(?:insert\s+(?:into|overwrite)|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
     r"|begin\b|commit\b|drop\s|go\s*$|exec\s|use\s|select\s|with\s)"
 )
-_BRACKETS = re.compile(r"(?im)^[ \t]*(?:go|begin|end)[ \t]*$")
-"""Lines of T-SQL around statements, which are no statements themselves."""
+_BRACKETS = re.compile(
+    r"(?im)^[ \t]*(?:go|(?:begin|end)(?:[ \t]+(?:try|catch))?|save[ \t]+tran(?:saction)?[ \t]+\w+"
+    r"|set[ \t]+transaction[ \t]+isolation[ \t]+level[ \t]+[a-z ]+)[ \t]*$"
+)
+"""Lines of T-SQL around statements, which are no statements themselves or change no table."""
+_TRANSACTION_MODES = re.compile(
+    r"(?is)start\s+transaction(?:[\s,]+(?:isolation|level|read|write|only|committed|uncommitted|repeatable|serializable"
+    r"|not|deferrable|with|consistent|snapshot))*"
+)
+_META_COMMAND = re.compile(r"(?m)^[ \t]*\\(?!copy\b)[a-z!?]+[^\n]*")
+"""What psql does itself: settings, output, other files. None of it is SQL."""
+_SAVEPOINT = re.compile(r"(?is)(?:savepoint|release(?:\s+savepoint)?|save\s+tran(?:saction)?)\s+[\w\"`]+")
 
 
 @dataclass(slots=True)
@@ -139,6 +149,8 @@ def _pieces(script: Script, source: str) -> Iterator[_Piece]:
     It is cut at semicolons, and where one is left out, before the next first word.
     """
     text = script.marked.text
+    if script.dialect in ("postgres", "redshift"):
+        text = _META_COMMAND.sub(lambda found: " " * len(found[0]), text)
     try:
         tokens = sqlglot.tokenize(text, dialect=script.dialect)
     except UNREADABLE as error:
@@ -168,7 +180,7 @@ def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) 
         return
     for token in tokens:  # nodes count their places from where the piece begins
         token.start, token.end = token.start - start, token.end - start
-    replacing = _replacing(text, tokens, dialect)
+    replacing = _replacing(text, tokens, dialect) or _of_transaction(text, tokens)
     if replacing is not None:
         yield _Piece(start, text, replacing)
         return
@@ -193,6 +205,14 @@ def _replacing(text: str, tokens: list[Any], dialect: str) -> list[exp.Expr | No
         if isinstance(each, exp.Insert):
             each.set("alternative", "replace")
     return found
+
+
+def _of_transaction(text: str, tokens: list[Any]) -> list[exp.Expr | None] | None:
+    """Return a statement of a transaction that not every dialect is read with; None where it is none."""
+    own = text[tokens[0].start :].strip()
+    if _TRANSACTION_MODES.fullmatch(own):
+        return [exp.Transaction()]
+    return [exp.Command(this="SAVEPOINT")] if _SAVEPOINT.fullmatch(own) else None
 
 
 def _cut(start: int, piece: str) -> Iterator[_Piece]:

@@ -108,7 +108,7 @@ def _is_next_midnight(value: Value, shown: str) -> bool:
     """Whether a value is the midnight at which the next day begins, as far as it says."""
     is_moved = value.base not in ("", CLOCK) and (value.seconds > 0 or value.months > 0) and value.is_midnight
     is_written_so = value.is_written and value.kind == "time" and value.is_midnight and "00:00" in shown
-    return is_moved or is_written_so or value.base in ("next_ds", "data_interval_end")
+    return is_moved or is_written_so or value.base == "data_interval_end"
 
 
 def _is_day(value: Value) -> bool:
