@@ -228,6 +228,20 @@ def test_a_lock_of_the_table_is_told_as_well(shop: Shop, is_let_go: bool) -> Non
         assert code == 4 and err.startswith("failed[conflict]: ") and re.search(f"\n  found:      {who}\n", err)
 
 
+def test_who_writes_to_a_partition_alone_is_told_as_well(shop: Shop) -> None:
+    prepared(shop, lock="500ms")
+    shop.connection.execute("ALTER TABLE daily_orders RENAME TO first_days")
+    shop.connection.execute("CREATE TABLE daily_orders (LIKE first_days) PARTITION BY RANGE (order_date)")
+    bounds = "FROM (MINVALUE) TO (MAXVALUE)"
+    shop.connection.execute(f"ALTER TABLE daily_orders ATTACH PARTITION first_days FOR VALUES {bounds}")
+    with closing(shop.connect(autocommit=False)) as other:
+        other.execute("LOCK TABLE first_days IN ROW EXCLUSIVE MODE")
+        with pytest.raises(Retryable) as caught:
+            reslice.open(shop.contract).target("daily_orders").run(D1)
+        found = caught.value.failures[0].found[0]
+        assert caught.value.kind == "conflict" and f"; process {other.info.backend_pid}, role tester, " in found
+
+
 def test_who_is_next_in_line_for_the_table_is_told(shop: Shop) -> None:
     """An ALTER TABLE that waits for a reader keeps everybody else waiting behind it."""
     prepared(shop, lock="20s")
@@ -272,8 +286,8 @@ def test_where_nobody_can_be_asked_it_is_told_without_a_name(shop: Shop) -> None
     prepared(shop)
     published(shop, D3)
     with closing(shop.connect(user=postgres.ADMIN)) as admin:
-        mine = until(f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{postgres.ROLE}'", shop)
-        admin.execute(f"ALTER ROLE {postgres.ROLE} CONNECTION LIMIT {mine + 1}")
+        until(f"SELECT 1 FROM pg_stat_activity WHERE usename = '{postgres.ROLE}' HAVING count(*) = 1", shop)
+        admin.execute(f"ALTER ROLE {postgres.ROLE} CONNECTION LIMIT 2")
         try:
             with closing(shop.connect(user=postgres.ADMIN)) as writer:
                 with reslice.writer_lock(writer, "daily_orders"):
