@@ -210,7 +210,7 @@ def _replacing(text: str, tokens: list[Any], dialect: str) -> list[exp.Expr | No
 def _of_transaction(text: str, tokens: list[Any]) -> list[exp.Expr | None] | None:
     """Return a statement of a transaction that not every dialect is read with; None where it is none."""
     own = text[tokens[0].start :].strip()
-    if _TRANSACTION_MODES.fullmatch(own):
+    if _TRANSACTION_MODES.fullmatch(own) or own.lower() == "begin":
         return [exp.Transaction()]
     return [exp.Command(this="SAVEPOINT")] if _SAVEPOINT.fullmatch(own) else None
 

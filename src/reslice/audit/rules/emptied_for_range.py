@@ -36,6 +36,7 @@ Good (snowflake):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -49,6 +50,7 @@ HELP = "delete the rows of the range that is computed, and no others"
 WHOLE_OVERWRITE = frozenset({"snowflake", "doris", "starrocks"})
 """Dialects in which INSERT OVERWRITE without a partition always replaces the whole table."""
 SPARK = frozenset({"spark", "spark2", "databricks"})
+_OVERWRITE = re.compile(r"(?i)\binsert\s+overwrite\s+(into\b)?")
 MODE = "spark.sql.sources.partitionOverwriteMode"
 """The setting by which Spark replaces all partitions, or only those that come back."""
 
@@ -84,9 +86,18 @@ def overwrites_all(write: Write) -> bool:
         return False
     if not isinstance(node.this, exp.Table) or partition_of(node):
         return False
-    if write.dialect in SPARK:
+    dialect = overwriting_dialect(write)
+    if dialect in SPARK:
         return setting(write.script, MODE) == "static" or is_unpartitioned(write.script, write.table)
-    return write.dialect in WHOLE_OVERWRITE or (write.dialect == "hive" and is_unpartitioned(write.script, write.table))
+    return dialect in WHOLE_OVERWRITE or (dialect == "hive" and is_unpartitioned(write.script, write.table))
+
+
+def overwriting_dialect(write: Write) -> str:
+    """Return the dialect that an INSERT OVERWRITE is in; where nobody named one, by the words it is written in."""
+    if not write.script.is_guessed or write.dialect in SPARK | WHOLE_OVERWRITE | {"hive"}:
+        return write.dialect
+    found = _OVERWRITE.search(write.script.marked.text, write.statement.base)
+    return "snowflake" if found is not None and found[1] else "spark"
 
 
 def partition_of(node: exp.Insert) -> list[exp.Expr]:

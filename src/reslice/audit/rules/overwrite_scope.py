@@ -32,7 +32,14 @@ from sqlglot import exp
 
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
-from reslice.audit.rules.emptied_for_range import MODE, SPARK, is_emptied_for_range, is_unpartitioned, partition_of
+from reslice.audit.rules.emptied_for_range import (
+    MODE,
+    SPARK,
+    is_emptied_for_range,
+    is_unpartitioned,
+    overwriting_dialect,
+    partition_of,
+)
 from reslice.audit.scope import asked, is_stage_name, setting
 from reslice.audit.write import Way, Write
 
@@ -45,7 +52,8 @@ def write(write: Write) -> Iterator[Found]:
     node = write.node
     if write.way is not Way.OVERWRITE or not isinstance(node, exp.Insert) or not node.args.get("overwrite"):
         return
-    if write.dialect not in _PARTITION_DIALECTS or not isinstance(node.this, exp.Table | exp.Schema):
+    dialect = overwriting_dialect(write)
+    if dialect not in _PARTITION_DIALECTS or not isinstance(node.this, exp.Table | exp.Schema):
         return
     if is_emptied_for_range(write) or is_stage_name(write.table):
         return
@@ -54,13 +62,13 @@ def write(write: Write) -> Iterator[Found]:
         return
     mode = setting(write.script, MODE)
     named = ", ".join(write.shown(each) for each in partition if not isinstance(each, exp.EQ))
-    if write.dialect == "hive" and not partition:
+    if dialect == "hive" and not partition:
         if asked(write):
             text = (
                 f"no partition is named: all of {write.table} is replaced, or what comes back where it has partitions"
             )
             yield Found(write.span, text, Sort.UNKNOWN)
-    elif write.dialect == "hive" or mode == "dynamic":
+    elif dialect == "hive" or mode == "dynamic":
         if named or asked(write):
             text = f"a partition of {write.table} for which no row comes back keeps its old rows"
             yield Found(write.span, text, Sort.NOTE)

@@ -45,6 +45,7 @@ from reslice.audit.write import Way, Write
 
 HELP = "use DELETE in one transaction with the INSERT, or fill a table aside and swap it in"
 _ONE_STEP = "replace the table in one statement: INSERT OVERWRITE, CREATE OR REPLACE TABLE, or a swap"
+_NAME_IT = "name the database with --dialect; DELETE in one transaction with the INSERT is right on all of them"
 _SEES_NOTHING = frozenset({"postgres", "materialize", "risingwave"})
 """Dialects of databases in which a reader with an older snapshot finds a truncated table empty."""
 
@@ -64,6 +65,9 @@ def write(write: Write) -> Iterator[Found]:
         detail = f"no transaction holds TRUNCATE and the insert together: {table} stays empty if the insert fails"
     elif write.dialect in _SEES_NOTHING:
         detail = f"readers of {table} wait until the commit, and those with an older snapshot then see it empty"
+    elif write.script.is_guessed:
+        text = f"whether readers find {table} empty, and what is left if the insert fails, depends on the database"
+        yield Found(write.script.span(exp.Placeholder(), write.delete), text, Sort.UNKNOWN, _NAME_IT)
     if detail:
         sort = Sort.NOTE if is_stage_name(table) else Sort.FINDING
         help_ = _ONE_STEP if write.dialect in ONE_STATEMENT else ""
