@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 SCHEDULERS := airflow dagster
+PROOFS := dbt sqlmesh dlt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest schedulers pgbouncer lint format bench examples grocery flights lineitem tpch clean
+.PHONY: help demo test test-slow test-oldest schedulers pgbouncer lint format bench examples grocery flights lineitem tpch proofs $(PROOFS) clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -23,10 +24,10 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## The main job on embedded DuckDB: the accident, the cure, run again (10 seconds)
 	@$(BIN)/reslice demo --into reslice-demo
 
-test: lint schedulers tpch pgbouncer ## Lint, then every test (seeded samples of the long ones)
+test: lint schedulers tpch pgbouncer dbt ## Lint, then every test (seeded samples of the long ones)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-slow: lint schedulers tpch pgbouncer ## Every test with its full counts, then on the oldest supported DuckDB
+test-slow: lint schedulers tpch pgbouncer $(PROOFS) ## Every test with its full counts, then on the oldest supported DuckDB
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(MAKE) test-oldest
 
@@ -47,6 +48,18 @@ schedulers: ## A real Airflow and a real Dagster, each in an environment of its 
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --constraint examples/schedulers/$*/constraints.txt --requirement examples/schedulers/$*/requirements.txt --editable .
+	@touch $@
+
+dbt: ## A real dbt, in an environment of its own, for the proofs and their tests
+dbt sqlmesh dlt:
+	@$(MAKE) --no-print-directory .venv-$@/.ready \
+	  || echo "note: no environment for $@ could be made; its tests are skipped (with CI=true they fail)"
+
+.venv-%/.ready: examples/proofs/%/requirements.txt examples/proofs/%/constraints.txt
+	@rm -f $@
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint examples/proofs/$*/constraints.txt --requirement examples/proofs/$*/requirements.txt
 	@touch $@
 
 tpch: ## The TPC-H generator, in an environment of its own, for the lineitem example and its tests
@@ -88,5 +101,8 @@ flights: $(READY) ## A year of flights, corrected and run again, on a table with
 lineitem: $(READY) .venv-tpch/.ready ## Six million order lines of TPC-H, corrected and run again, in exact decimals
 	$(BIN)/python -m examples.lineitem
 
+proofs: $(READY) $(PROOFS) ## Run a day twice with dbt, SQLMesh, dlt and SQL by hand, and write docs/proofs.md
+	$(BIN)/python -m examples.proofs
+
 clean: ## Remove what these commands made
-	rm -rf $(VENV) $(VENV)-oldest $(SCHEDULERS:%=$(VENV)-%) $(VENV)-tpch reslice-demo grocery flights lineitem .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(SCHEDULERS:%=$(VENV)-%) $(PROOFS:%=$(VENV)-%) $(VENV)-tpch reslice-demo grocery flights lineitem .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,11 @@
+BEGIN;
+
+DELETE FROM daily_orders WHERE order_date BETWEEN :start AND :end;
+
+INSERT INTO daily_orders (order_date, channel, order_count, amount_cents)
+SELECT order_date, channel, count(*), CAST(sum(amount_cents) AS BIGINT)
+FROM orders_fact
+WHERE order_date BETWEEN :start AND :end
+GROUP BY order_date, channel;
+
+COMMIT;
