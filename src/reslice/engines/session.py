@@ -14,7 +14,7 @@ from reslice.engines import sql
 from reslice.engines.dialect import Dialect
 from reslice.engines.failures import interrupted
 from reslice.engines.sql import quote
-from reslice.errors import ResliceError
+from reslice.errors import Interrupted, ResliceError
 from reslice.ranges import Moment, Scope, moment_from_column
 from reslice.tables import Column, Family, Target
 from reslice.values import Number, Staged
@@ -46,6 +46,10 @@ class Catalog(Ledgers, Protocol):
         """Return the comment of the view of a name: `none` where it has none, empty for a table, None for nothing."""
 
 
+_AGAIN_SECONDS = 0.5
+"""How long after a statement was asked to stop it is asked again."""
+
+
 def unheard(_found: str) -> None:
     """Tell nobody."""
 
@@ -63,6 +67,8 @@ class SqlSession(ABC):
         self.shown = shown
         self._interrupted = threading.Event()
         self._interrupt_lock = threading.Lock()
+        self._is_over = threading.Event()
+        """Set once a statement has ended because it was asked to, and when the session is closed."""
         self._is_ending = False
         self.role = ""
         """Who is connected, where the database has roles."""
@@ -72,9 +78,29 @@ class SqlSession(ABC):
     def interrupt(self) -> None:
         """Stop the running statement and refuse every later one, but for those that end a run. Any thread may ask."""
         with self._interrupt_lock:
+            is_first = not self._interrupted.is_set()
             self._interrupted.set()
             if not self._is_ending:
                 self._cancel()
+        if is_first:
+            threading.Thread(target=self._ask_again, name="reslice-interrupt", daemon=True).start()
+
+    def _ask_again(self) -> None:
+        """Ask until a statement has heard it: one that was just about to begin did not."""
+        while not self._is_over.wait(_AGAIN_SECONDS):
+            with self._interrupt_lock:
+                if not self._is_ending and not self._is_over.is_set():
+                    self._cancel()
+
+    def ask_no_more(self) -> None:
+        """Let nobody ask any more: a statement has heard it, or there will be none."""
+        with self._interrupt_lock:
+            self._is_over.set()
+
+    def stopped(self) -> Interrupted:
+        """Return the error for a statement that ended because it was asked to."""
+        self.ask_no_more()
+        return interrupted(self.shown)
 
     @abstractmethod
     def _cancel(self) -> None:
@@ -83,7 +109,7 @@ class SqlSession(ABC):
     def stop_if_asked(self) -> None:
         """Raise Interrupted when `interrupt` was called."""
         if self._interrupted.is_set() and not self._is_ending:
-            raise interrupted(self.shown)
+            raise self.stopped()
 
     @contextmanager
     def ending(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from reslice.contract import Contract, SqlFile
 from reslice.engines.dialect import Dialect
 from reslice.engines.duckdb.dialect import DuckDBDialect, family_of
 from reslice.engines.duckdb.errors import failed, is_signalled, lines_of, query_failed
-from reslice.engines.failures import interrupted, misused
+from reslice.engines.failures import misused
 from reslice.engines.session import Session, SqlSession
 from reslice.engines.sql import text_literal
 from reslice.errors import Failure, ResliceError
@@ -50,12 +50,12 @@ class DuckDBSession(SqlSession):
             return self._connection.execute(statement, dict(parameters) if parameters else None).fetchall()
         except duckdb.InterruptException as error:
             if self._interrupted.is_set() or timer is None:
-                raise interrupted(self.shown) from error
+                raise self.stopped() from error
             raise duckdb.OperationalError(f"no answer within timeouts.statement, {self._timeout}") from error
         except RuntimeError as error:
             if not is_signalled(error):
                 raise
-            raise interrupted(self.shown) from error
+            raise self.stopped() from error
         finally:
             if timer is not None:
                 timer.cancel()
@@ -153,6 +153,7 @@ class DuckDBSession(SqlSession):
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables are gone."""
+        self.ask_no_more()
         self._connection.close()
 
 

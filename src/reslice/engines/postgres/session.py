@@ -19,7 +19,7 @@ from psycopg.types.string import StrDumper, StrDumperUnknown
 
 from reslice.contract import Contract, SqlFile
 from reslice.engines.dialect import Dialect
-from reslice.engines.failures import interrupted, misused
+from reslice.engines.failures import misused
 from reslice.engines.postgres.catalog import columns_in, columns_of, comment_on, ledgers
 from reslice.engines.postgres.dialect import PostgresDialect
 from reslice.engines.postgres.errors import (
@@ -170,7 +170,7 @@ class PostgresSession(SqlSession):
         cut = self._watch.cut if self._watch is not None and self.is_lost else None
         is_stopped = self._interrupted.is_set() and not self._is_ending
         if is_stopped and (cut is not None or isinstance(error, driver.QueryCanceled)):
-            raise interrupted(self.shown) from error
+            raise self.stopped() from error
         if cut is not None:
             raise psycopg.OperationalError(cut) from error
 
@@ -321,6 +321,7 @@ class PostgresSession(SqlSession):
 
     def close(self) -> None:
         """Let go of the connection; its temporary tables and locks are gone."""
+        self.ask_no_more()
         self._end_watch()
         with suppress(psycopg.Error):
             self._connection.close()
