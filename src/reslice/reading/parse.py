@@ -42,6 +42,7 @@ _TRANSACTION_MODES = re.compile(
     r"(?is)start\s+transaction(?:[\s,]+(?:isolation|level|read|write|only|committed|uncommitted|repeatable|serializable"
     r"|not|deferrable|with|consistent|snapshot))*"
 )
+_BEGIN = re.compile(r"(?is)begin(?:\s+(?:work|transaction))?(?:\s+name\s+\w+)?")
 _META_COMMAND = re.compile(r"(?m)^[ \t]*\\(?!copy\b)[a-z!?]+[^\n]*")
 """What psql does itself: settings, output, other files. None of it is SQL."""
 _SAVEPOINT = re.compile(r"(?is)(?:savepoint|release(?:\s+savepoint)?|save\s+tran(?:saction)?)\s+[\w\"`]+")
@@ -210,7 +211,7 @@ def _replacing(text: str, tokens: list[Any], dialect: str) -> list[exp.Expr | No
 def _of_transaction(text: str, tokens: list[Any]) -> list[exp.Expr | None] | None:
     """Return a statement of a transaction that not every dialect is read with; None where it is none."""
     own = text[tokens[0].start :].strip()
-    if _TRANSACTION_MODES.fullmatch(own) or own.lower() == "begin":
+    if _TRANSACTION_MODES.fullmatch(own) or _BEGIN.fullmatch(own):
         return [exp.Transaction()]
     return [exp.Command(this="SAVEPOINT")] if _SAVEPOINT.fullmatch(own) else None
 
