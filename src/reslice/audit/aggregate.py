@@ -44,7 +44,7 @@ def is_aggregate(query: JobQuery, tree: exp.Expr | None = None, depth: int = 0) 
     if tree.args.get("group") is not None or any(map(_aggregates, tree.expressions)):
         return True
     start = tree.args.get("from_")
-    if start is None:
+    if start is None or _takes_apart(tree):
         return False
     relations = query.relations(tree)
     alias = start.this.alias_or_name.lower()
@@ -54,6 +54,13 @@ def is_aggregate(query: JobQuery, tree: exp.Expr | None = None, depth: int = 0) 
     if not _is_spine(start.this, inner):
         return False
     return any(each is not None and is_aggregate(query, each, depth + 1) for each in relations.values())
+
+
+def _takes_apart(select: exp.Select) -> bool:
+    """Whether a SELECT makes several rows of each that it reads: of a list, one for each of its values."""
+    joined = [join.this for join in select.args.get("joins") or []]
+    parts = (*joined, *(select.args.get("laterals") or []), *(each.unalias() for each in select.expressions))
+    return any(isinstance(each, exp.Lateral | exp.Unnest | exp.UDTF | exp.Explode | exp.Posexplode) for each in parts)
 
 
 def _is_pivoted(source: exp.Expr) -> bool:

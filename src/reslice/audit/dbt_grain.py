@@ -1,7 +1,7 @@
 """What a model's query has one row of, in the columns of its unique key as far as these tell the others.
 
 A model says its key itself, often as a hash of the columns that it groups by, or as an id that it groups by with all
-that belongs to it. Columns that such a key tells are no finer rows.
+that belongs to it. Columns that such a key tells are no finer rows; beside an id only a period that it lacks is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlglot import exp
 from reslice.reading.marks import MARK
 from reslice.reading.outputs import JobQuery, Output, grain, is_day, unit_of
 
-_ID = re.compile(r"(?:^|_)(?:id|ids|key|keys|uuid|guid|hash|sk|pk|skey|hashkey)$")
+_ID = re.compile(r"(?:^|_)(?:id|ids|key|keys|uuid|guid|hash|sk|pk|skey|hashkey|address|account|number|no)$|_id_")
 _PERIOD = re.compile(r"^(?:date|day|ds|dt|dy)$|(?:^|_)(?:day|week|month|quarter|year|hour|minute)$")
 
 
@@ -35,7 +35,7 @@ def grain_by(query: JobQuery, keys: Collection[str]) -> tuple[str, ...] | None:
     is_own = len(finer) < len(names)
     if found.why != "GROUP BY" and found.why != "GROUP BY ALL" and not is_own:
         return None
-    if all(_ID.search(key) for key in keys) and is_own:
+    if any(_ID.search(key) for key in keys) and is_own:
         if any(_is_period(each, by_name.get(each)) for each in told):
             return tuple(each for each in keys if each in names or is_own)
         finer = [each for each in finer if _is_period(each, by_name.get(each))]

@@ -4,8 +4,8 @@ Old rows are found by the keys that are computed now. A group whose last row was
 any more, so nothing finds its old row: it stays, and every total that includes it is too high.
 
 Where only a part of the key is looked up, such as the day, groups of a day that is computed come and go as they should,
-and what stays are the days that have no rows any more. That is told as a note, and so is a query that adds nothing up
-and only keeps one row of each key.
+and what stays are the days that have no rows any more. That is a note. So are a query that adds nothing up and only
+keeps one row of each key, and a delete by key before rows of which it is not known what there is one of.
 
 Bad (postgres):
 
@@ -57,7 +57,8 @@ def write(write: Write) -> Iterator[Found]:
         return
     detail = f"rows of {write.called} are found by {keys} of the rows that are computed"
     is_choice = write.query is not None and only_picks(write.query)
-    sort = Sort.NOTE if is_choice else Sort.FINDING
+    is_coarse = write.way is Way.KEYED and write.grain is None  # the key may be of several groups at once
+    sort = Sort.NOTE if is_choice or is_coarse else Sort.FINDING
     yield Found(write.span, f"{detail}: one whose group no longer exists is never found, and stays", sort)
 
 
