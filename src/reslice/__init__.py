@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from reslice.plan_file import PlanFile
     from reslice.project import Project
     from reslice.project import open_project as open
+    from reslice.prove import prove_table
+    from reslice.prove.values import Proof
     from reslice.ranges import Range, Scope
     from reslice.recorded import LedgerRun, Pruned, Version
     from reslice.report_json import as_json
@@ -73,6 +75,7 @@ __all__ = [
     "PartlyPublished",
     "PlanFile",
     "Project",
+    "Proof",
     "Pruned",
     "Published",
     "Range",
@@ -90,6 +93,7 @@ __all__ = [
     "Version",
     "as_json",
     "open",
+    "prove_table",
     "writer_lock",
 ]
 
@@ -100,12 +104,14 @@ _WHERE = {
     "LedgerRun": "recorded",
     "PlanFile": "plan_file",
     "Project": "project",
+    "Proof": "prove.values",
     "Pruned": "recorded",
     "Range": "ranges",
     "Scope": "ranges",
     "TargetHandle": "target_handle",
     "Version": "recorded",
     "as_json": "report_json",
+    "prove_table": "prove",
     "writer_lock": "writers",
 }
 _ERRORS = frozenset(

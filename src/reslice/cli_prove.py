@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reslice.cli_commands import Command, confirmed, json_option
-from reslice.cli_run import wait_time
 from reslice.cli_session import Session
-from reslice.errors import Failure, Misused, Stopped
+from reslice.errors import Failure, Stopped
 
 if TYPE_CHECKING:
     from reslice.contract import Connection
@@ -111,63 +110,21 @@ def _check(given: dict[str, Any], words: tuple[str, ...]) -> None:
 
 def _subject(session: Session, given: dict[str, Any]) -> tuple[Connection, Subject]:
     """Return the database, and what the table in it is: as the contract says, or as the words do."""
-    from reslice.prove.values import Subject
+    from reslice.prove import asked
 
-    named = None if given["connection"] is None else _connection(given["connection"])
+    named = None if given["connection"] is None else asked.connection_of(given["connection"])
     if given["table"] is not None:
-        connection = named or session.open()._file.connection
-        return connection, _bare_subject(given)
+        grain = [name.strip() for name in given["grain"].split(",") if name.strip()]
+        words = (given["slice_column"], given["range_text"], given["ignore"])
+        subject = asked.table_subject(given["table"], grain, *words)
+        return named or session.open()._file.connection, subject
     project = session.open()
-    contract = project.target(given["target"]).contract
-    scope = _scope(given["range_text"], contract.slice, contract.name)
-    grain = tuple(column.name for column in contract.grain)
-    subject = Subject(contract.name, contract.table, grain, contract, contract.slice, scope, tuple(given["ignore"]))
+    subject = asked.target_subject(project.target(given["target"]).contract, given["range_text"], given["ignore"])
     return named or project._file.connection, subject
 
 
-def _bare_subject(given: dict[str, Any]) -> Subject:
-    from reslice.contract import SliceColumn, Unit
-    from reslice.prove.values import Subject
-
-    grain = tuple(name.strip() for name in given["grain"].split(",") if name.strip())
-    column = given["slice_column"]
-    slice_of = None if column is None else SliceColumn(column, Unit.DAY)
-    scope = None if slice_of is None else _scope(given["range_text"], slice_of, given["table"])
-    return Subject(given["table"], given["table"], grain, None, slice_of, scope, tuple(given["ignore"]))
-
-
-def _scope(text: str | None, slice_of: Any, name: str) -> Any:
-    from reslice.errors import ResliceError
-    from reslice.ranges import Scope
-
-    if text is None:
-        return None
-    try:
-        return Scope.parse(text, slice_of)
-    except ResliceError as error:
-        error.meant = None
-        raise
-
-
-def _connection(text: str) -> Connection:
-    """Return the database of a URL; it may hold a password, which is shown nowhere."""
-    from dataclasses import replace
-
-    from reslice import contract_connection
-
-    name = "RESLICE_CONNECTION"
-    try:
-        if contract_connection.has_secret(text):
-            return contract_connection.read(text, Path(), os.environ)
-        found = contract_connection.read(f"${{env:{name}}}", Path(), {name: text})
-    except contract_connection.Mistaken as error:
-        failure = Failure("connection", "--connection URL", error.mistakes, "correct the URL")
-        raise Misused("--connection", [failure], unchanged="nothing was read or written") from error
-    return replace(found, shown=contract_connection.masked(text))
-
-
 def _task(given: dict[str, Any], words: tuple[str, ...]) -> Task:
-    from reslice.prove import task_of
+    from reslice.prove.asked import task_of
 
     parameters = {}
     for text in given["params"]:
@@ -176,8 +133,17 @@ def _task(given: dict[str, Any], words: tuple[str, ...]) -> Task:
             raise click.UsageError(f"--param is NAME=VALUE, not {text}.")
         parameters[name] = value
     names = ("times", "keep", "in_place", "crash", "at_once", "tries", "seed")
-    options = {name: given[name] for name in names} | {"timeout": wait_time(given["timeout"])}
+    options = {name: given[name] for name in names} | {"timeout": _timeout(given["timeout"])}
     return task_of(words, sql=given["sql"], parameters=parameters, **options)
+
+
+def _timeout(text: str | None) -> timedelta | None:
+    from reslice.given import read_wait
+
+    try:
+        return None if text is None else read_wait(text)
+    except ValueError as error:
+        raise click.UsageError(f"--timeout: {error}") from error
 
 
 def _ask(session: Session, connection: Connection, subject: Subject, task: Task) -> None:

@@ -41,7 +41,7 @@ def proof_text(proof: Proof, *, place: str = "") -> str:
     """Return everything a user reads about a proof."""
     return sections(
         [_head(proof), _summary(proof)],
-        *(_groups(each, proof) for each in comparisons(proof)),
+        *(_groups(each, proof) for each in _told(proof)),
         _totals(proof),
         fact_lines(_facts(proof)),
         [placed(escaped(text), place) for text in _talk(proof)],
@@ -59,8 +59,7 @@ def _summary(proof: Proof) -> str:
     """Return the verdict in a sentence."""
     match proof.verdict:
         case Verdict.NOT_REPEATABLE:
-            moved = proof.between_runs
-            return f"the table is not as run 1 left it: {_counts(moved)}"
+            return f"a later run did not leave what run 1 left: {_counts(proof.between_runs)}"
         case Verdict.STILL_WRONG:
             return f"{_runs(proof)} left the same rows, and they are not right: {'; '.join(_wrongs(proof))}"
         case Verdict.NOT_SAFE:
@@ -90,8 +89,11 @@ def _runs(proof: Proof) -> str:
 
 def _counts(comparison: Comparison) -> str:
     """Return how many groups there are of each kind."""
-    words = [f"{number} {_plural(kind, number)}" for kind, number in comparison.counts.items()]
-    return f"{counted(comparison.count, 'group')}, {', '.join(words)}"
+    whole = counted(comparison.count, "group")
+    words = [(number, _plural(kind, number)) for kind, number in comparison.counts.items()]
+    if len(words) == 1:
+        return f"{whole} {words[0][1]}"
+    return f"{whole}: {', '.join(f'{number} {word}' for number, word in words)}"
 
 
 def _plural(kind: Group, number: int) -> str:
@@ -106,7 +108,7 @@ def _plural(kind: Group, number: int) -> str:
 def _wrongs(proof: Proof) -> Iterator[str]:
     """Yield what is wrong with rows that repeat."""
     if proof.source is not None and proof.source.comparison is not None and proof.source.comparison.count:
-        yield f"{_counts(proof.source.comparison)} beside the source"
+        yield f"{_counts(proof.source.comparison)}, beside the source"
     if proof.outside.count:
         yield f"{counted(proof.outside.count, 'group')} outside the range moved"
     for kind, number in proof.keys.counts.items():
@@ -121,6 +123,16 @@ def comparisons(proof: Proof) -> Iterator[Comparison]:
         yield proof.source.comparison
     yield proof.outside
     yield proof.keys
+
+
+def _told(proof: Proof) -> Iterator[Comparison]:
+    """Yield what is shown: keys alone only where no group has told of them."""
+    for each in comparisons(proof):
+        is_told = any(
+            group.rows_after > 1 for other in comparisons(proof) if other is not each for group in other.groups
+        )
+        if each.between is not Between.KEYS or not is_told:
+            yield each
 
 
 def _groups(comparison: Comparison, proof: Proof) -> list[str]:
@@ -188,11 +200,14 @@ def _totals(proof: Proof) -> list[str]:
     states = [("before", proof.before), *((f"run {each.number}", each.state) for each in proof.runs)]
     if proof.source is not None and proof.source.state is not None:
         states.append(("source", proof.source.state))
-    rows = [["", *(name for name, _ in states)], ["  rows", *(str(state.rows) for _, state in states)]]
+    rows = [["", *(name for name, _ in states)], ["  rows", *(str(state.inside) for _, state in states)]]
     rows += [
         [f"  {escaped(name)}", *(_number(state.totals.get(name)) for _, state in states)]
         for name in proof.before.totals
     ]
+    if proof.subject.scope is not None:
+        outside = [str(state.rows - state.inside) for name, state in states if name != "source"]
+        rows.append(["  rows outside", *outside, *[""] * (len(states) - len(outside))])
     return table(rows, gap="   ")
 
 
@@ -310,5 +325,6 @@ def next_step(proof: Proof) -> str:
     if proof.ok:
         scope = f" {shlex.quote(subject.scope.text)}" if subject.scope is not None else ""
         return f"reslice status {name}{scope}"
-    scope = shlex.quote(subject.scope.text) if subject.scope is not None else "RANGE"
-    return f"reslice plan {name} {scope}"
+    if subject.scope is None:
+        return f"reslice status {name}"
+    return f"reslice plan {name} {shlex.quote(subject.scope.text)}"

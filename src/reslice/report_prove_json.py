@@ -13,7 +13,7 @@ from reslice.report_prove import comparisons, next_step, nothing_text
 def proof_json(proof: Proof | None, *, place: str = "") -> dict[str, Any]:
     """Return a proof as JSON has it; None gives every field without a value, for an error."""
     if proof is None:
-        return dict.fromkeys(_FIELDS) | {"schema": "reslice/prove/1"}
+        return dict.fromkeys(FIELDS) | {"schema": "reslice/prove/1"}
     groups = [group for each in comparisons(proof) for group in each.groups]
     subject, task = proof.subject, proof.task
     return {
@@ -57,11 +57,12 @@ def proof_json(proof: Proof | None, *, place: str = "") -> dict[str, Any]:
     }  # fmt: skip
 
 
-_FIELDS = (
+FIELDS = (
     "schema", "target", "table", "range", "grain", "columns", "ignored", "command", "sql", "in_place", "kept",
     "verdict", "repeatable", "equals_source", "wrote_nothing", "real_table_changed", "before", "runs", "source",
     "counts", "groups", "groups_left_out", "stamps_moved", "crash", "at_once", "warnings", "notes", "seconds",
 )  # fmt: skip
+"""The fields of an answer, in its order, before those that every command has at the end."""
 
 
 def _state_value(state: State) -> dict[str, Any]:

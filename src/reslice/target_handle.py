@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from reslice import consents, given, ranges
@@ -24,6 +24,7 @@ from reslice.values import Fingerprint, Kind, Request, Run
 if TYPE_CHECKING:
     from reslice.engines.base import Engine
     from reslice.plan_file import PlanFile
+    from reslice.prove.values import Proof
 
 
 class TargetHandle:
@@ -276,6 +277,28 @@ class TargetHandle:
         request = Request(self.contract, scope, Kind.VERIFY, actor=actor()) if record else None
         with self._engine(None, on_step, scope, read_only=not record) as engine:
             return verify(engine, self.contract, scope, on_step or silent, request=request)
+
+    def prove(
+        self,
+        command: Sequence[str] = (),
+        range: str | None = None,
+        *,
+        ignore: Sequence[str] = (),
+        on_step: OnStep | None = None,
+        **options: Any,
+    ) -> Proof:
+        """Run a command twice in a copy of the database; return whether it repeats, and whether the table is right.
+
+        `sql` with `parameters` stands for a command; other options are those of `reslice.prove.values.Task`. The
+        database itself is only read, unless `in_place` is asked for. Raises Misused[usage] when it cannot be started,
+        Refused[sandbox] without a copy, Retryable[command_failed] when the command fails.
+        """
+        from reslice.prove import asked
+        from reslice.prove.proving import Proving
+
+        subject = asked.target_subject(self.contract, range, ignore)
+        proving = Proving(self.project._file.connection, subject, asked.task_of(command, **options))
+        return proving.prove(on_step)
 
     @contextmanager
     def _engine(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def server18(tmp_path: Path) -> Iterator[Shop]:
         yield found
 
 
-def _postgres(folder: Path, version: int, *, may_create: bool = True):  # type: ignore[no-untyped-def]
+def _postgres(folder: Path, version: int, *, may_create: bool = True) -> AbstractContextManager[Shop]:
     try:
         postgres.shared(version)
     except postgres.NotRunnable as reason:

@@ -18,7 +18,7 @@ import psycopg
 
 from reslice import contract_file
 from reslice.contract import Connection, SliceColumn, Unit
-from reslice.prove import task_of
+from reslice.prove.asked import task_of
 from reslice.prove.proving import Proving
 from reslice.prove.values import Comparison, Proof, Subject
 from reslice.ranges import Scope

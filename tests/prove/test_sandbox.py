@@ -10,14 +10,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import pytest
 
 from reslice.engines.duckdb import sandbox as duckdb_sandbox
 from reslice.errors import Interrupted, Refused, Retryable
-from reslice.prove import task_of
+from reslice.prove.asked import task_of
 from reslice.prove.proving import Proving
 from reslice.prove.values import Verdict
 from tests.prove.shops import BEFORE, REPLACE, Shop, execute, rows
@@ -161,7 +163,10 @@ def test_the_database_is_the_same_bytes_afterwards(shop: Shop) -> None:
     assert shop.connection.path.read_bytes() == before
 
 
-def wait_for(found):  # type: ignore[no-untyped-def]
+Value = TypeVar("Value")
+
+
+def wait_for(found: Callable[[], Value | None]) -> Value:
     """Return what a function gives as soon as it gives something."""
     until = time.monotonic() + 30
     while (value := found()) is None:

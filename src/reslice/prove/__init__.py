@@ -1,26 +1,35 @@
 """prove: run anybody's command twice in a sandbox, and look.
 
-`prove_table` is the whole of it for a table that no contract names; `TargetHandle.prove` for one that has a contract.
+`prove_table` proves a command on a table that no contract names; `TargetHandle.prove` on one that has a contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from reslice.prove.values import Proof, Script, Task
+if TYPE_CHECKING:
+    from reslice.prove.values import Proof
 
-__all__ = ["Proof", "task_of"]
+__all__ = ["prove_table"]
 
 
-def task_of(
+def prove_table(
+    connection: str,
+    table: str,
+    grain: Sequence[str],
     command: Sequence[str] = (),
-    *,
-    sql: str | Path | None = None,
-    parameters: Mapping[str, str] | None = None,
     **options: Any,
-) -> Task:
-    """Return what is to be run: the words of a command, or a SQL file with its parameters; options as in `Task`."""
-    script = None if sql is None else Script(Path(sql), dict(parameters or {}))
-    return Task(tuple(command), script, **options)
+) -> Proof:
+    """Run a command twice in a copy of a database, and return whether the table is the same both times.
+
+    `connection` is a URL. `slice_column` with `range`, and `ignore`, say more of the table; any other option is one of
+    `Task`, or `sql` and `parameters` in place of a command. No source is known: that takes a contract. Raises as
+    `TargetHandle.prove`.
+    """
+    from reslice.prove import asked
+    from reslice.prove.proving import Proving
+
+    words = (options.pop("slice_column", None), options.pop("range", None), options.pop("ignore", ()))
+    subject = asked.table_subject(table, grain, *words)
+    return Proving(asked.connection_of(connection), subject, asked.task_of(command, **options)).prove()

@@ -47,9 +47,9 @@ class Evidence:
         return self.state(self.named(name))
 
     def state(self, relation: str) -> State:
-        """Return row count, sums and digest of a copy."""
+        """Return row count and digest of a copy, and the sums of its rows of the range."""
         numbers = self._shape.numbers
-        sums = [f"sum({self._shown(quote(column.name), column)})" for column in numbers]
+        sums = [f"sum({self._shown(quote(column.name), column)}) FILTER (WHERE {INSIDE})" for column in numbers]
         row = self._session.execute(
             f"SELECT {', '.join(['count(*)', f'count(*) FILTER (WHERE {INSIDE})', f'coalesce(sum({HASH}), 0)', *sums])}"
             f" FROM {relation}"

@@ -102,9 +102,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The rows of the table at one time: how many, their sums, and a digest of what is compared.
+    """The rows of the table at one time: how many, and a digest of what is compared.
 
-    `inside` counts the rows of the range; it is `rows` where no range is named.
+    `inside` counts the rows of the range, and `totals` are the sums over them; where no range is named, of all rows.
     """
 
     rows: int
@@ -296,14 +296,16 @@ class Proof:
     @property
     def verdict(self) -> Verdict:
         """The answer in a word; the most serious one where there are several."""
-        if self.repeatable is False:
+        if self.repeatable is None:
+            return Verdict.NOT_PROVEN
+        if not self.repeatable:
             return Verdict.NOT_REPEATABLE
         if self.is_wrong:
             return Verdict.STILL_WRONG
         if not self.is_safe:
             return Verdict.NOT_SAFE
         is_source_unknown = self.source is not None and self.source.is_equal is None
-        return Verdict.NOT_PROVEN if self.repeatable is None or is_source_unknown else Verdict.PROVEN
+        return Verdict.NOT_PROVEN if is_source_unknown else Verdict.PROVEN
 
     @property
     def ok(self) -> bool:
