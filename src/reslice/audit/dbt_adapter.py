@@ -93,7 +93,8 @@ def way_of(adapter: str | None, strategy: str, *, has_key: bool) -> Way | None:
     if strategy in ("insert_overwrite", "replace_where"):
         return Way.OVERWRITE
     if strategy == "microbatch":
-        return MICROBATCH.get(adapter or "")
+        found = MICROBATCH.get(adapter or "")
+        return None if found is Way.UPSERT and not has_key else found  # every run fails without the key
     return None
 
 

@@ -128,6 +128,8 @@ def _event_time(project: Project, models: Mapping[str, Model], reference: Refere
         if len(reference.names) != 2:
             return None
         declared = project.event_times.get((reference.names[0], reference.names[1]))
+        if declared is None and project.is_partial():
+            return None
         return declared if declared is not None else _text(project.source_config(reference.names).get("event_time"))
     model = models.get(reference.names[-1])
     if model is not None and len(reference.names) == 1:

@@ -48,6 +48,14 @@ class Project:
         """Return the folders in which models are."""
         return self._folders("model-paths", "source-paths", default=["models"])
 
+    def is_partial(self) -> bool:
+        """Whether models or what is said of them lie outside the project's folder, where nothing is read."""
+        named = self.said.get("model-paths")
+        inside = [
+            _is_within(self.folder / str(each), self.folder) for each in (named if isinstance(named, list) else [])
+        ]
+        return not all(inside)
+
     def snapshot_folders(self) -> list[Path]:
         """Return the folders in which snapshots are."""
         return self._folders("snapshot-paths", default=["snapshots"])

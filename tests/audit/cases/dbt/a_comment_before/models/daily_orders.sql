@@ -1,0 +1,8 @@
+-- {{ config(materialized='table') }} was here
+/* a longer
+   comment */
+{{ config(materialized='incremental') }}
+select order_date, channel, count(*) as order_count, sum(amount_cents) as amount_cents
+from {{ ref('orders') }}
+{% if is_incremental() %} where order_date >= '{{ var("start") }}' {% endif %}
+group by order_date, channel

@@ -1,0 +1,1 @@
+{% macro check() %}{{ config.get('unique_keys') }}{% endmacro %}

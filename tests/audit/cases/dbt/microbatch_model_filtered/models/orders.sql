@@ -1,0 +1,2 @@
+{{ config(materialized='table', event_time='order_date') }}
+select * from {{ source('shop', 'orders') }}

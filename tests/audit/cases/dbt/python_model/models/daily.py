@@ -1,0 +1,3 @@
+def model(dbt, session):
+    dbt.config(materialized='incremental')
+    return dbt.ref('orders')

@@ -1,0 +1,4 @@
+{{ config(materialized='insert_by_period', period='day') }}
+select order_date, channel, count(*) as order_count, sum(amount_cents) as amount_cents
+from {{ ref('orders') }}
+group by order_date, channel

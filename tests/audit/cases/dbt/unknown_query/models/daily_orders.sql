@@ -1,0 +1,2 @@
+{{ config(materialized='incremental') }}
+{{ union_of_relations(['a', 'b']) }}

@@ -1,0 +1,4 @@
+{{ config(materialized='incremental', incremental_strategy='insert_only', unique_key='order_date') }}
+select order_date, channel, count(*) as order_count, sum(amount_cents) as amount_cents
+from {{ ref('orders') }}
+group by order_date, channel

@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', unique_key='order_id') }}
+select from where (
