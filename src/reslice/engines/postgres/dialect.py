@@ -242,7 +242,7 @@ class PostgresDialect:
         return f"CREATE TEMPORARY TABLE {table} ON COMMIT DROP AS\n{select}"
 
     def every_column(self, target: Target) -> str:
-        """Return every column that is kept; the table is locked, and was looked at again, when they are read."""
+        """Return every column that is kept; whether the table still has just these is looked at under its lock."""
         return column_list(kept_columns(target))
 
     def new_schema(self, catalog: str, schema: str) -> str:
