@@ -86,8 +86,8 @@ def section(result: Result) -> str:
 
 
 HELD_LONGER = (
-    "Not met: the hold over the whole range. By hand it is a DELETE and an INSERT; here the rows are also compared with "
-    "what was staged against, and read back before the commit, all of it under the lock."
+    "Not met: the hold over the whole range. By hand it is a DELETE and an INSERT; here the rows are also compared "
+    "with what was staged against, and read back before the commit, all of it under the lock."
 )
 
 
