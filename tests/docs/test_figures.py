@@ -26,6 +26,7 @@ OTHER_NUMBERS = {
     "contract.md": {3660, 100_000_000, 36500, 5432, 60000},  # limits of keys, a port, milliseconds
     "comparison.md": None,  # rows of its own, see below
     "performance.md": None,  # measurements
+    "proofs.md": None,  # the rows of the comparison, see test_proofs
     "writers.md": None,  # two stories of their own, which a test runs
     "postgres.md": None,  # a story of its own, which a test runs
 }
