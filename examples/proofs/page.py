@@ -38,11 +38,11 @@ INTRODUCTION = """\
 
 Made by `make proofs` from `examples/proofs/results.json`; not edited by hand.
 
-Whether a job may be run again can be asked of the job itself. [`reslice prove`](prove.md) runs it twice in a copy of
-the database and gives two answers: is the table after run 2 as run 1 left it (**repeatable**), and is it what its source
-gives (**equal**)? Below, the ordinary set-ups of other tools, and SQL and Python as they are written by hand, are asked
-that on the rows of [the comparison](comparison.md). There the tools were looked at from outside, in more cases; here one
-command is the judge, and `make proofs` asks it again.
+Whether a job may be run again can be asked of the job itself. [`reslice prove`](prove.md) runs it twice in a copy
+of the database and gives two answers: is the table after run 2 as run 1 left it (**repeatable**), and is it what
+its source gives (**equal**)? Below, the ordinary set-ups of other tools, and SQL and Python as they are written by
+hand, are asked that on the rows of [the comparison](comparison.md). There the tools were looked at from outside, in
+more cases; here one command is the judge, and `make proofs` asks it again.
 
 It is about these versions on these rows, and no judgement of a tool: much of it is documented, and right for other
 jobs.
