@@ -70,6 +70,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 SAMPLED = {"duckdb": 6, "postgresql18": 12, "postgresql16": 60}
 """Of the cases of a test beyond its first, one of so many runs on an engine by default; all do in `make test-slow`."""
+LONG_SECONDS = 7200
+"""The longest time that one of the long tests may take; the others have `timeout` of pyproject.toml."""
 FIRST_CASES_16 = 4
 """Of the tests without a number, one of so many runs its first case on PostgreSQL 16 by default."""
 NUMBERED = re.compile(r"test_[ct]\d")
@@ -96,6 +98,13 @@ def _sample(items: list[pytest.Item]) -> None:
             places[test] += 1
 
 
+def _give_time(items: list[pytest.Item]) -> None:
+    """Let the full counts take their time, and what first sets up another program."""
+    for item in items:
+        if item.get_closest_marker("slow") or "tests/schedulers/" in item.nodeid:
+            item.add_marker(pytest.mark.timeout(LONG_SECONDS))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what a test, or one case of it, is not for, and take a sample."""
@@ -109,6 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
     _sample(items)
+    _give_time(items)
 
 
 @pytest.fixture

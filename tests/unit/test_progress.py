@@ -66,6 +66,19 @@ def read_until(reader: int, words: str) -> str:
     return seen.decode()
 
 
+def until_it_works(shop: Path) -> None:
+    """Wait until a command has the database file open, and a moment more, in which its statement begins."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        try:
+            duckdb.connect(str(shop / "shop.duckdb")).close()
+        except duckdb.IOException:
+            time.sleep(0.5)
+            return
+        time.sleep(0.1)
+    raise AssertionError("nothing opened the file")
+
+
 def read_to_the_end(reader: int) -> str:
     seen = b""
     while True:
@@ -125,7 +138,7 @@ def test_under_nohup_the_work_goes_on(slow_shop: Path) -> None:
     deaf = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {RUN}"
     command = [sys.executable, "-c", deaf, "-C", str(slow_shop), "plan", "daily_orders", DAYS]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    until_it_works(slow_shop)
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
     assert process.poll() is None
@@ -141,7 +154,7 @@ def test_under_nohup_the_work_goes_on(slow_shop: Path) -> None:
 def test_a_command_that_writes_nothing_says_so_when_it_is_stopped(slow_shop: Path, command: str) -> None:
     words = [sys.executable, "-c", RUN, "-C", str(slow_shop), command, "daily_orders", DAYS]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    until_it_works(slow_shop)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
@@ -155,17 +168,17 @@ def test_a_run_that_waits_for_the_file_says_what_it_was_for(tmp_path: Path) -> N
     with duckdb.connect(str(shop / "shop.duckdb")):
         words = [sys.executable, "-c", RUN, "-C", str(shop), "run", "daily_orders", DAYS]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(1.5)
+        assert process.stderr is not None and process.stderr.readline().startswith("waiting: ")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     found = f"interrupted[interrupted]: daily_orders for {DAYS}, both days included, 2 slices"
-    assert (process.returncode, err.splitlines()[1]) == (130, found)
+    assert (process.returncode, err.splitlines()[0]) == (130, found)
 
 
 def test_a_signal_without_a_terminal_says_no_more_than_the_error(slow_shop: Path) -> None:
     command = [sys.executable, "-c", RUN, "-C", str(slow_shop), "verify", "daily_orders", DAYS, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)
+    until_it_works(slow_shop)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, err) == (143, b"")
@@ -195,7 +208,7 @@ def test_no_colour_and_no_style_is_used(slow_shop: Path) -> None:
 
 def test_a_dumb_terminal_is_left_in_peace(slow_shop: Path) -> None:
     with on_a_terminal(slow_shop, "plan", "daily_orders", DAYS, TERM="dumb") as (process, reader):
-        time.sleep(1.5)
+        until_it_works(slow_shop)
         process.send_signal(signal.SIGINT)
         said = read_to_the_end(reader)
     assert said.startswith("interrupted[interrupted]: ")
