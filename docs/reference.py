@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 import click
-from docs.meanings import CONTRACT_KEYS, EXIT_CODES, JSON_FIELDS, KINDS_NEXT, METHODS, RANGE_FORMS
+from docs.meanings import CONTRACT_KEYS, EXIT_CODES, JSON_FIELDS, KINDS_NEXT, METHODS, PROVE_FIELDS, RANGE_FORMS
 
 import reslice
-from reslice import cli, contract_schema, ledger, report_init, report_json
+from reslice import cli, contract_schema, ledger, report_init, report_json, report_prove_json
 from reslice.engines.duckdb import DuckDB
 from reslice.engines.postgres import Postgres
 from reslice.errors import KINDS, Failure, Misused, ResliceError
@@ -180,6 +180,13 @@ def json_table() -> str:
     return markdown(("field", "in", "meaning"), rows)
 
 
+def prove_json_table() -> str:
+    """Return every field of the JSON of prove, which is an answer of its own."""
+    fields = [*report_prove_json.FIELDS, "error", "next", "exit_code"]
+    agreed(PROVE_FIELDS, fields, "JSON fields of prove")
+    return markdown(("field", "meaning"), [(f"`{name}`", PROVE_FIELDS[name]) for name in fields])
+
+
 # Errors and exit codes.
 
 
@@ -267,6 +274,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "methods": methods_table,
     "ranges": ranges_table,
     "json": json_table,
+    "json prove": prove_json_table,
     "classes": classes_table,
     "exit codes": exit_codes_table,
     "names": names_table,
