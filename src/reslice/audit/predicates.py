@@ -339,8 +339,9 @@ def _is_wider(new: Value, old: Value | None, *, is_later: bool) -> bool:
     if old is None:
         return False
     beyond = new.minus(old)
-    if beyond is None:
-        return new.base == CLOCK
+    if beyond is None:  # what is asked for counts, then what is written out, then the clock
+        ranks = [2 if value.base == CLOCK else 1 if value.is_written else 0 for value in (new, old)]
+        return ranks[0] >= ranks[1]
     return beyond > 0 if is_later else beyond < 0
 
 

@@ -38,6 +38,10 @@ _BESIDE = re.compile(
 """Names of columns that say the day in another form, or hold the rows of a day together."""
 
 
+_COLUMNS_MAX = 8
+"""How many columns of a DELETE are compared: more are no range that a person wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """What is removed and what is written, as they are written in the file, and how they differ.
@@ -72,109 +76,138 @@ def compared(write: Write) -> Iterator[Compared]:
             yield from _by_partition(write, query, write.node)
 
 
+class _Written:
+    """What a query writes: its columns, the SELECTs it is made of, and what limits the rows of each, found once."""
+
+    def __init__(self, write: Write, query: JobQuery) -> None:
+        self.write = write
+        self.query = query
+        self.known = write.script.known
+        self.columns = table_columns(write)
+        self.first = query.outputs()
+        self.arms = _arms(query.tree)
+        self.outputs = [query.outputs_of(arm) for arm in self.arms]
+        self._limits: dict[int, list[tuple[Condition, Leaf]]] = {}
+        self._leaves: dict[int, Leaf | None] = {}
+        self._equal: dict[str, set[str]] | None = None
+
+    def limits(self, arm: int) -> list[tuple[Condition, Leaf]]:
+        """Return the conditions by dates that limit the rows of a SELECT, each with the column it comes down to."""
+        if arm not in self._limits:
+            found = query_conditions(self.query, self.write.script.outside, self.arms[arm] if self.is_several else None)
+            dated = [each for each in found if is_dated(each, self.known)]
+            self._limits[arm] = [(each, leaf_of(self.query, each.subject, each.select)) for each in dated]
+        return self._limits[arm]
+
+    @property
+    def is_several(self) -> bool:
+        """Whether the query puts the rows of several SELECTs together."""
+        return len(self.arms) > 1
+
+    def leaf(self, output: Output) -> Leaf | None:
+        """Return the column that an output comes down to."""
+        if id(output) not in self._leaves:
+            subject = subject_of(output.origin) if output.origin is not None else None
+            has_place = subject is not None and output.select is not None
+            self._leaves[id(output)] = leaf_of(self.query, subject, output.select) if has_place and subject else None
+        return self._leaves[id(output)]
+
+    def of(self, name: str) -> list[Output]:
+        """Return what each SELECT writes to a column of the table."""
+        names = [self.columns.get(each.name.lower(), each.name.lower()) for each in self.first]
+        place = names.index(name) if name in names else self._place_by_limits()
+        return [outputs[place] for outputs in self.outputs if 0 <= place < len(outputs)]
+
+    def _place_by_limits(self) -> int:
+        """Return the place of the only column that the query limits by dates; -1 where there is none or several."""
+        limited = {leaf.name for _, leaf in self.limits(0)}
+        leaves = [self.leaf(each) for each in self.outputs[0]] if self.outputs else []
+        places = [at for at, leaf in enumerate(leaves) if leaf is not None and leaf.name in limited]
+        return places[0] if len(places) == 1 else -1
+
+    def equal(self, name: str) -> set[str]:
+        """Return the names of the columns that the query sets equal to one, in joins and conditions, and its own."""
+        if self._equal is None:
+            self._equal = _equal_names(self.query)
+        return self._equal.get(name, {name})
+
+
 def _by_condition(write: Write, query: JobQuery, where: exp.Expr) -> Iterator[Compared]:
-    marks, known = write.script.outside, write.script.known
-    found = list(conditions(where, marks))
-    dated = [each for each in found if is_dated(each, known)]
-    names = list(dict.fromkeys(each.subject.column.name.lower() for each in dated))
-    told = {_part_of(query, output) for name in names for output in _outputs(write, query, name)} - {""}
+    dated = [each for each in conditions(where, write.script.outside) if is_dated(each, write.script.known)]
+    names = list(dict.fromkeys(each.subject.column.name.lower() for each in dated))[:_COLUMNS_MAX]
+    sides = _Written(write, query)
+    leaves = [sides.leaf(output) for name in names for output in sides.of(name)]
+    told = {leaf.part for leaf in leaves if leaf is not None} - {""}
     for name in names:
         own = [each for each in dated if each.subject.column.name.lower() == name]
-        for output in _outputs(write, query, name):
-            side = _compared(write, query, name, own, output, told)
-            if side is not None and side.differences:
+        found = [_compared(sides, name, own, output, arm, told) for arm, output in enumerate(sides.of(name))]
+        for side in _of_all_arms(found):
+            if side.differences:
                 yield side
     yield from _by_fixed(write, query, where)
 
 
-def _part_of(query: JobQuery, output: Output) -> str:
-    subject = subject_of(output.origin) if output.origin is not None else None
-    return leaf_of(query, subject, output.select).part if subject is not None else ""
-
-
-def _outputs(write: Write, query: JobQuery, name: str) -> list[Output]:
-    """Return what each SELECT of a query writes to a column of the table."""
-    columns = table_columns(write)
-    first = query.outputs()
-    place = next((at for at, each in enumerate(first) if columns.get(each.name.lower(), each.name.lower()) == name), -1)
-    if place < 0:
-        place = _place_by_limits(write, query, first)
-    if place < 0:
-        return []
-    arms = [query.outputs_of(arm) for arm in _arms(query.tree)]
-    return [outputs[place] for outputs in arms if place < len(outputs)]
-
-
-def _place_by_limits(write: Write, query: JobQuery, outputs: list[Output]) -> int:
-    """Return the place of the only column that the query limits by dates; -1 where there is none or several."""
-    known = write.script.known
-    limited = {_leaf(query, each).name for each in _limits(write, query) if is_dated(each, known)}
-    places = []
-    for at, each in enumerate(outputs):
-        subject = subject_of(each.origin) if each.origin is not None else None
-        if subject is not None and leaf_of(query, subject, each.select).name in limited:
-            places.append(at)
-    return places[0] if len(places) == 1 else -1
+def _of_all_arms(found: list[Compared | None]) -> list[Compared]:
+    """Return what is to be said of SELECTs that are put together: rows are lost only where none brings them back."""
+    sides = [each for each in found if each is not None]
+    if len(found) < 2:
+        return sides
+    lost = [{each.end for each in side.differences if each.effect is Effect.LOSES} for side in sides]
+    by_all = set.intersection(*lost) if len(sides) == len(found) else set()
+    return [
+        replace(
+            side,
+            differences=tuple(
+                each for each in side.differences if each.effect is not Effect.LOSES or each.end in by_all
+            ),
+        )
+        for side in sides
+    ]
 
 
 def _arms(tree: exp.Expr) -> list[exp.Expr]:
     found, pending = [], [tree]
     while pending:
-        each = pending.pop(0)
+        each = pending.pop()
         if isinstance(each, exp.SetOperation):
-            pending[:0] = [each.this, each.expression]
+            pending += [each.expression, each.this]
         elif isinstance(each, exp.Subquery):
-            pending.insert(0, each.this)
+            pending.append(each.this)
         else:
             found.append(each)
     return found
 
 
-def _limits(write: Write, query: JobQuery, start: exp.Expr | None = None) -> list[Condition]:
-    return query_conditions(query, write.script.outside, start)
-
-
-def _leaf(query: JobQuery, each: Condition) -> Leaf:
-    return leaf_of(query, each.subject, each.select)
-
-
 def _compared(
-    write: Write, query: JobQuery, name: str, own: list[Condition], output: Output, told: set[str]
+    sides: _Written, name: str, own: list[Condition], output: Output, arm: int, told: set[str]
 ) -> Compared | None:
     """Compare one column; `told` are the parts of it, such as its hour, that are columns by which rows are removed."""
+    write = sides.write
     if output.origin is None:
         return None
-    known = write.script.known
-    removed_text, span = _text_of(write, own), _span_of(write, own)
+    text, span = _text_of(write, own), _span_of(write, own)
     constant = value_of(output.origin, write.script.outside)
-    subject = subject_of(output.origin)
     if constant is not None:
         unit = own[0].subject.unit or Unit.DAY
-        removed, written = range_of(own, unit), _of_constant(constant, unit)
-        found = differences(removed, written)
-        return Compared(removed_text, f"{name} = {write.shown(output.origin)}", tuple(found), span)
-    if subject is None or output.select is None:
+        found = differences(range_of(own, unit), _of_constant(constant, unit))
+        return Compared(text, f"{name} = {write.shown(output.origin)}", tuple(found), span)
+    leaf = sides.leaf(output)
+    if leaf is None or leaf.part:
         return None
-    leaf = leaf_of(query, subject, output.select)
-    is_raw = leaf.unit is None and is_time(name, write.table, known) is True
+    is_raw = leaf.unit is None and is_time(name, write.table, sides.known) is True
     removed = range_of(own, None if is_raw else leaf.unit or Unit.DAY)
-    start = next((arm for arm in _arms(query.tree) if any(each is output.select for each in reached(query, arm))), None)
-    limits = [each for each in _limits(write, query, start) if is_dated(each, known)]
-    same = [each for each in limits if _leaf(query, each).name in _equal_names(query, leaf.name)]
-    same = [each for each in same if not _leaf(query, each).part or _leaf(query, each).part not in told]
-    if leaf.part:
-        return None
+    limits = sides.limits(arm)
+    same = [
+        (each, at) for each, at in limits if at.name in sides.equal(leaf.name) and not (at.part and at.part in told)
+    ]
     if not same:
-        return _unlimited(write, query, own, limits, name)
-    zones = {_leaf(query, each).zone for each in same}
-    if leaf.unit is not None and zones != {leaf.zone}:
+        return _unlimited(write, sides.query, own, [each for each, _ in limits], name)
+    shown = shown_range(write, tuple(each for each, _ in same))
+    if leaf.unit is not None and {at.zone for _, at in same} != {leaf.zone}:
         doubt = f"{name} is the day in {leaf.zone or 'another zone'}, and the bounds are not said in it"
-        written_text = shown_range(write, tuple(same))
-        return Compared(removed_text, written_text, (Difference("all", Effect.UNSURE),), span, doubt=doubt)
-    written = _written(query, same, write)
-    found = differences(removed, written)
-    found = _of_longer_units(found, leaf.unit, same, query)
-    return Compared(removed_text, shown_range(write, tuple(same)), tuple(found), span)
+        return Compared(text, shown, (Difference("all", Effect.UNSURE),), span, doubt=doubt)
+    found = differences(removed, _range_written(same, write))
+    return Compared(text, shown, tuple(_of_longer_units(found, leaf.unit, same)), span)
 
 
 def _text_of(write: Write, own: list[Condition]) -> str:
@@ -189,11 +222,10 @@ def _of_constant(value: Value, unit: Unit) -> Range:
     return Range(value, after(value, unit), is_nameless=value.is_nameless)
 
 
-def _written(query: JobQuery, same: list[Condition], write: Write) -> Range:
+def _range_written(same: list[tuple[Condition, Leaf]], write: Write) -> Range:
     """Return the range that conditions of a query leave of the column that they all come down to."""
     cut = []
-    for each in same:
-        leaf = _leaf(query, each)
+    for each, leaf in same:
         unit = leaf.unit
         if unit is None and is_time(leaf.name, leaf.table, write.script.known) is False:
             unit = Unit.DAY
@@ -202,37 +234,35 @@ def _written(query: JobQuery, same: list[Condition], write: Write) -> Range:
 
 
 def _of_longer_units(
-    found: list[Difference], unit: Unit | None, same: list[Condition], query: JobQuery
+    found: list[Difference], unit: Unit | None, same: list[tuple[Condition, Leaf]]
 ) -> list[Difference]:
     """Take back what is sure of a table by the month whose source is limited by days: it depends on the days."""
-    if unit in (None, Unit.DAY, Unit.HOUR) or all(_leaf(query, each).unit == unit for each in same):
+    if unit in (None, Unit.DAY, Unit.HOUR) or all(leaf.unit == unit for _, leaf in same):
         return found
-    are_closed = any(each.kind == "high" and not each.is_open for each in same)
-    if not are_closed:
+    if not any(each.kind == "high" and not each.is_open for each, _ in same):
         return found
     return [] if all(each.effect is Effect.LOSES and each.end == "high" for each in found) else found
 
 
-def _equal_names(query: JobQuery, name: str) -> set[str]:
-    """Return the names of the columns that a query sets equal to one, in its joins and conditions, and its own."""
-    pairs = []
+def _equal_names(query: JobQuery) -> dict[str, set[str]]:
+    """Return for each column, by name, those that a query sets equal to it in its joins and conditions, and itself."""
+    groups: dict[str, set[str]] = {}
     for select in reached(query):
         where = select.args.get("where")
         holders = [where.this] if where is not None else []
         holders += [join.args["on"] for join in select.args.get("joins") or [] if join.args.get("on") is not None]
-        for holder in holders:
-            for each in flat(holder):
-                if isinstance(each, exp.EQ):
-                    sides = [subject_of(side) for side in (each.this, each.expression)]
-                    if sides[0] is not None and sides[1] is not None:
-                        pairs.append({leaf_of(query, side, select).name for side in sides if side is not None})
-    names = {name}
-    for _ in range(len(pairs)):
-        grown = names.union(*(pair for pair in pairs if pair & names))
-        if grown == names:
-            break
-        names = grown
-    return names
+        for each in (part for holder in holders for part in flat(holder)):
+            if not isinstance(each, exp.EQ):
+                continue
+            left, right = subject_of(each.this), subject_of(each.expression)
+            if left is None or right is None:
+                continue
+            names = [leaf_of(query, side, select).name for side in (left, right)]
+            first, second = (groups.get(name, {name}) for name in names)
+            if first is not second:
+                first |= second
+                groups.update(dict.fromkeys(first, first))
+    return groups
 
 
 def _unlimited(
@@ -245,7 +275,10 @@ def _unlimited(
         shown = shown_range(write, tuple(limits))
         other = limits[0].subject.column.name
         beside = [each for each in limits if _BESIDE.search(each.subject.column.name)]
-        if beside and not differences(range_of(own, Unit.DAY), _written(query, beside, write)):
+        if beside and not differences(
+            range_of(own, Unit.DAY),
+            _range_written([(each, leaf_of(query, each.subject, each.select)) for each in beside], write),
+        ):
             return None  # the number of the day, or the partition that holds it, in the place of its date
         doubt = f"rows of a {other} in the range may have another {name}, and those are not removed"
         return Compared(removed, shown, (Difference("all", Effect.UNSURE),), span, doubt=doubt)
@@ -284,7 +317,8 @@ def _by_fixed(write: Write, query: JobQuery, where: exp.Expr) -> Iterator[Compar
         subject = subject_of(output.origin) if output is not None and output.origin is not None else None
         if output is None or subject is None or isinstance(query.tree, exp.SetOperation):
             continue
-        names = _equal_names(query, leaf_of(query, subject, output.select).name)
+        leaf = leaf_of(query, subject, output.select)
+        names = _equal_names(query).get(leaf.name, {leaf.name})
         if not _mentions(query, names) and not _is_of_stages(query):
             span = write.script.span(each, write.delete) if write.delete is not None else None
             text = write.shown(each)
@@ -315,7 +349,8 @@ def _by_partition(write: Write, query: JobQuery, node: exp.Insert) -> Iterator[C
         if not own or not is_dated(own[0], write.script.known):
             continue
         name = own[0].subject.column.name.lower()
-        same = [limit for limit in _limits(write, query) if _leaf(query, limit).name == name]
+        limits = query_conditions(query, write.script.outside)
+        same = [limit for limit in limits if leaf_of(query, limit.subject, limit.select).name == name]
         if not same:
             continue
         removed, written = range_of(own, Unit.DAY), range_of(same, Unit.DAY)
