@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import pty
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -28,6 +30,7 @@ SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount
 FROM orders, range(100000000000) WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel
 """
 PATIENCE_SECONDS = 30
+psutil: Any = importlib.import_module("psutil")  # it has no types
 
 
 @pytest.fixture
@@ -66,17 +69,13 @@ def read_until(reader: int, words: str) -> str:
     return seen.decode()
 
 
-def until_it_works(shop: Path) -> None:
-    """Wait until a command has the database file open, and a moment more, in which its statement begins."""
+def until_it_works(process: subprocess.Popen[Any]) -> None:
+    """Wait until a command has its database file open, and a moment more, in which its statement begins."""
     end = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < end:
-        try:
-            duckdb.connect(str(shop / "shop.duckdb")).close()
-        except duckdb.IOException:
-            time.sleep(0.5)
-            return
-        time.sleep(0.1)
-    raise AssertionError("nothing opened the file")
+    while not any(Path(each.path).suffix == ".duckdb" for each in psutil.Process(process.pid).open_files()):
+        assert process.poll() is None and time.monotonic() < end, "it opened no file"
+        time.sleep(0.05)
+    time.sleep(0.5)
 
 
 def read_to_the_end(reader: int) -> str:
@@ -138,7 +137,7 @@ def test_under_nohup_the_work_goes_on(slow_shop: Path) -> None:
     deaf = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {RUN}"
     command = [sys.executable, "-c", deaf, "-C", str(slow_shop), "plan", "daily_orders", DAYS]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until_it_works(slow_shop)
+    until_it_works(process)
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
     assert process.poll() is None
@@ -154,7 +153,7 @@ def test_under_nohup_the_work_goes_on(slow_shop: Path) -> None:
 def test_a_command_that_writes_nothing_says_so_when_it_is_stopped(slow_shop: Path, command: str) -> None:
     words = [sys.executable, "-c", RUN, "-C", str(slow_shop), command, "daily_orders", DAYS]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until_it_works(slow_shop)
+    until_it_works(process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
@@ -178,7 +177,7 @@ def test_a_run_that_waits_for_the_file_says_what_it_was_for(tmp_path: Path) -> N
 def test_a_signal_without_a_terminal_says_no_more_than_the_error(slow_shop: Path) -> None:
     command = [sys.executable, "-c", RUN, "-C", str(slow_shop), "verify", "daily_orders", DAYS, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until_it_works(slow_shop)
+    until_it_works(process)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, err) == (143, b"")
@@ -208,7 +207,7 @@ def test_no_colour_and_no_style_is_used(slow_shop: Path) -> None:
 
 def test_a_dumb_terminal_is_left_in_peace(slow_shop: Path) -> None:
     with on_a_terminal(slow_shop, "plan", "daily_orders", DAYS, TERM="dumb") as (process, reader):
-        until_it_works(slow_shop)
+        until_it_works(process)
         process.send_signal(signal.SIGINT)
         said = read_to_the_end(reader)
     assert said.startswith("interrupted[interrupted]: ")
