@@ -321,7 +321,7 @@ JSON_FIELDS: dict[str, str] = {
     "slices_published": "the slices that were written",
     "affected": "slices outside the range that corrections touch, and that were left",
     "warnings": "what to look at",
-    "notes": "facts that need no action",
+    "notes": "facts that need no action; in `audit` what is permitted and worth knowing, as `findings`",
     "seconds": "how long the command worked on the database",
     "repeatable": "`verify`: whether two evaluations of the source gave the same rows",
     "unstable_columns": "`verify`: the columns in which they differ",
@@ -347,6 +347,18 @@ JSON_FIELDS: dict[str, str] = {
         "`init --ledger`: per schema, the tables that were `made`, those that were `present`, and the `views` that "
         "were made"
     ),
+    "files": "`audit`: how many files were looked at",
+    "findings": (
+        "`audit`: the writes that are unsafe: `path`, `line`, `column`, `end_line`, `end_column` (from 1, the end "
+        "included), `code`, `title`, `detail`, `help`, `table` (null where it is about none)"
+    ),
+    "unknown": "`audit`: what reading cannot decide, as `findings`; not counted as safe",
+    "unparsed": "`audit`: what could not be read: `path`, `line`, `column`, `why`; not counted as safe",
+    "suppressed": (
+        "`audit`: what comments suppress, as `findings`, with `sort` (`finding`, `note`, `unknown`) and `reason`"
+    ),
+    "dialects_guessed": "`audit`: of the files whose dialect nobody named, how many were read in which",
+    "rules": "`rule`: `code`, `title`, `why`, `examples` (`bad`, `kind`, `text`) and `help` of each",
     "error": (
         "null, or `kind`, `asked`, `found`, `unchanged`, `next`, `consent` (after a stop: the command that consents), "
         "and every one of the `failures`"

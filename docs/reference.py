@@ -16,6 +16,7 @@ from docs.meanings import CONTRACT_KEYS, EXIT_CODES, JSON_FIELDS, KINDS_NEXT, ME
 
 import reslice
 from reslice import cli, contract_schema, ledger, report_init, report_json, report_prove_json
+from reslice.audit.rule import Rule, rules
 from reslice.engines.duckdb import DuckDB
 from reslice.engines.postgres import Postgres
 from reslice.errors import KINDS, Failure, Misused, ResliceError
@@ -142,7 +143,7 @@ def command_table(name: str) -> str:
             default = f" Default: {option.default}." if option.show_default else ""
             rows.append((f"`{', '.join(option.opts)}{value}`", (option.help or "") + default))
     arguments = [each.human_readable_name.upper() for each in command.params if isinstance(each, click.Argument)]
-    shown = " ".join(argument if name == "show" else f"[{argument}]" for argument in arguments)
+    shown = " ".join(argument if name in ("show", "audit") else f"[{argument}]" for argument in arguments)
     usage = " ".join(filter(None, ("reslice" if name == "reslice" else f"reslice {name}", shown, "[OPTIONS]")))
     return f"`{usage}`\n\n{markdown(('option', ''), rows)}"
 
@@ -161,6 +162,8 @@ def json_fields() -> dict[str, list[str]]:
     answers["init"] = report_init.init_json(None)
     answers["versions"] = report_json.error_json("versions", error)
     answers["doctor"] = report_json.error_json("doctor", error)
+    answers["audit"] = report_json.error_json("audit", error)
+    answers["rule"] = report_json.error_json("rule", error)
     fields: dict[str, list[str]] = {}
     for command, answer in answers.items():
         for field in answer:
@@ -178,6 +181,29 @@ def json_table() -> str:
         (f"`{field}`", "all" if set(of) == every else ", ".join(of), JSON_FIELDS[field]) for field, of in fields.items()
     ]
     return markdown(("field", "in", "meaning"), rows)
+
+
+# Rules.
+
+
+def rules_table() -> str:
+    """Return the codes and titles of what audit looks for."""
+    rows = [(f"[`{rule.code}`](#{rule.code.lower()})", rule.title) for rule in rules().values()]
+    return markdown(("code", "what is found"), rows)
+
+
+def rule_pages() -> str:
+    """Return the page of every rule."""
+    return "\n\n".join(map(_rule_page, rules().values()))
+
+
+def _rule_page(rule: Rule) -> str:
+    parts = [f"### {rule.code}", f"**{rule.title}.**", rule.why]
+    for example in rule.examples:
+        language = "python" if example.kind.startswith("python") else "sql"
+        text = example.text.rstrip("\n")
+        parts.append(f"{'Bad' if example.is_bad else 'Good'} ({example.kind}):\n\n```{language}\n{text}\n```")
+    return "\n\n".join([*parts, f"What to do: {rule.help}."])
 
 
 def prove_json_table() -> str:
@@ -275,6 +301,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "ranges": ranges_table,
     "json": json_table,
     "json prove": prove_json_table,
+    "rules": rules_table,
+    "rule pages": rule_pages,
     "classes": classes_table,
     "exit codes": exit_codes_table,
     "names": names_table,

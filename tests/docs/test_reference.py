@@ -157,7 +157,7 @@ def test_every_form_of_a_range_is_read(form: str, meaning: str) -> None:
 
 
 def test_the_json_of_real_commands_has_the_fields_of_the_page(project: Path) -> None:
-    commands = ("plan", "run", "verify", "status", "restore", "history", "show", "init", "doctor", "versions")
+    commands = ("plan", "run", "verify", "status", "restore", "history", "show", "init", "doctor", "versions", "audit", "rule")
     told: dict[str, set[str]] = {name: set() for name in (*commands, "plan --sql")}
     for field, of in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", tables_of("commands.md")["json"], re.MULTILINE):
         for name in commands if of.strip() == "all" else of.strip().split(", "):
@@ -175,6 +175,8 @@ def test_the_json_of_real_commands_has_the_fields_of_the_page(project: Path) -> 
         "init": ("init", "copy", "--table", "daily_orders"),
         "doctor": ("doctor", "daily_orders"),
         "versions": ("versions", "daily_orders"),
+        "audit": ("audit", "sql"),
+        "rule": ("rule", "RS101"),
     }
     for name, command in words.items():
         code, out = reslice(project, *command, "--json")
