@@ -121,7 +121,7 @@ def _judged(dialect: str | None, known: bytes, source: Source) -> Judged:
     suppressed: list[Finding] = []
     unread = {each.path for each in answer.unparsed}
     by_path: dict[str, list[Finding]] = {}
-    for each in answer.findings:
+    for each in dict.fromkeys(answer.findings):  # two inserts share the delete before them
         by_path.setdefault(each.place.path, []).append(each)
     for text in answer.texts:
         holding, quiet = applied(text, by_path.pop(text.path, []), is_read=text.path not in unread)

@@ -53,6 +53,7 @@ _STAMP = re.compile(
     r"|_at$|timestamp$",
     re.IGNORECASE,
 )
+_NEW_ID = re.compile(r"(?:^|_)(?:id|uuid|guid|key|sk|pk|uid)$", re.IGNORECASE)
 _ID = re.compile(r"(?:^|_)(?:run|batch|job|load|invocation|execution|etl|process)_?(?:id|uuid|key|no)$", re.IGNORECASE)
 
 
@@ -86,6 +87,11 @@ class Unstable:
 def is_stamp_name(name: str) -> bool:
     """Whether a column is called as those that say when, or by which run, a row was written."""
     return _STAMP.search(name) is not None or _ID.search(name) is not None
+
+
+def is_new_id(each: Unstable) -> bool:
+    """Whether a value is only an id that each row gets anew: no figure depends on it."""
+    return each.use is Use.VALUE and each.holder is each.node and _NEW_ID.search(each.name) is not None
 
 
 def sort_of(node: exp.Expr) -> Sort | None:

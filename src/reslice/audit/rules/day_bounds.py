@@ -37,13 +37,13 @@ from reslice.audit.rule import Found
 from reslice.audit.scope import is_in_query
 from reslice.audit.values import CLOCK, Value
 from reslice.audit.write import Way, Write
-from reslice.contract import Unit
 
 HELP = "use a half-open range: >= the first day, and < the day after the last one"
 _TIME_WORD = re.compile(
     r"(?:^|[_.'])(?:ts|time|timestamp|datetime|at|instant|moment|utc|watermark)(?:$|[_.'])|interval_(?:start|end)"
     r"|execution_date|logical_date|(?:start|end|from|to)_?(?:ts|time|at)$"
 )
+_DAY_WORD = re.compile(r"(?:^|[_.'])(?:ds|dt|date|day|days|month|week)(?:$|[_.'])|(?:date|day)$|^date")
 
 
 def write(write: Write) -> Iterator[Found]:
@@ -59,16 +59,16 @@ def write(write: Write) -> Iterator[Found]:
             continue
         if each.kind != "high" and not _is_cut(write, leaf.name):
             continue  # a snapshot is known by its moment
-        found = _judged(write, each)
+        found = _judged(write, each, leaf.name)
         if found is not None and found.span not in seen and not _is_range_told(write):
             seen.add(found.span)
             yield found
 
 
 def _is_range_told(write: Write) -> bool:
-    """Whether the same end is beyond what the write removes, which is a finding of its own."""
+    """Whether the same end is not that of what the write removes, which is a finding of its own."""
     ends = [difference for each in compared(write) for difference in each.differences]
-    return any(each.effect is Effect.DOUBLES and each.end == "high" for each in ends)
+    return any(each.effect is not Effect.UNSURE and each.end == "high" for each in ends)
 
 
 def _is_time(write: Write, name: str, table: str) -> bool:
@@ -78,17 +78,17 @@ def _is_time(write: Write, name: str, table: str) -> bool:
 
 
 def _is_cut(write: Write, name: str) -> bool:
-    """Whether the query makes days or hours of a column."""
+    """Whether the query makes days, hours or another unit of a column."""
     assert write.query is not None, "only writes with a query are judged"
     for output in write.query.outputs():
         subject = subject_of(output.origin) if output.origin is not None else None
-        is_part = subject is not None and subject.unit in (Unit.DAY, Unit.HOUR)
-        if subject is not None and is_part and leaf_of(write.query, subject, output.select).name == name:
+        leaf = leaf_of(write.query, subject, output.select) if subject is not None else None
+        if leaf is not None and leaf.unit is not None and leaf.name == name:
             return True
     return False
 
 
-def _judged(write: Write, each: Condition) -> Found | None:
+def _judged(write: Write, each: Condition, column: str) -> Found | None:
     node = each.node
     span = write.spot(node) if is_in_query(write, node) else write.span
     shown, name = write.shown(node), each.subject.column.name
@@ -99,6 +99,10 @@ def _judged(write: Write, each: Condition) -> Found | None:
         return Found(span, f"{shown}: rows of the first instant of the next day are taken as well", Sort.NOTE)
     if not _is_day(value):
         return None
+    is_called_day = value.is_written or bool(value.kind) or _DAY_WORD.search(value.base) is not None
+    if each.kind == "high" and not is_called_day and not _is_cut(write, column):
+        text = f"{shown}: {name} is a time; where the last bound is a day, only its first instant is taken"
+        return Found(span, text, Sort.UNKNOWN)
     if each.kind == "high":
         return Found(span, f"{shown}: {name} is a time, and of the last day only its first instant is taken")
     return Found(span, f"{shown}: {name} is a time, and of each day only its first instant is taken")

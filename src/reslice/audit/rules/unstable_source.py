@@ -45,7 +45,7 @@ from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import overwrites_all
 from reslice.audit.scope import is_in_query
 from reslice.audit.unstable import Sort as Made
-from reslice.audit.unstable import Unstable, Use, sort_of, unstable
+from reslice.audit.unstable import Unstable, Use, is_new_id, sort_of, unstable
 from reslice.audit.values import CLOCK
 from reslice.audit.write import Way, Write
 from reslice.reading.statements import flat
@@ -68,7 +68,7 @@ def write(write: Write) -> Iterator[Found]:
             first = _by_variable(write) or first
         if first is None:
             continue
-        is_note = is_whole and made is Made.CLOCK
+        is_note = (is_whole and made is Made.CLOCK) or is_new_id(first)
         place = first.holder.parent if isinstance(first.holder.parent, exp.Alias) else first.holder
         span = write.spot(place) if is_in_query(write, place) else write.span
         help_ = _HELP_CHANCE if made is Made.CHANCE else ""
