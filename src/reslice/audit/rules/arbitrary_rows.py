@@ -62,7 +62,7 @@ def write(write: Write) -> Iterator[Found]:
             span = write.spot(node) if is_in_query(write, node) else write.span
             if (span, detail) not in seen:
                 seen.add((span, detail))
-                yield Found(span, detail)
+                yield Found(span, detail, Sort.NOTE if _is_looked_up(node, select) else Sort.FINDING)
         note = note or _any_value(write, select)
     if note is not None:
         yield note
@@ -81,17 +81,32 @@ def _arbitrary(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, str
         yield numbered, f"{write.shown(numbered)} without an ordered query below takes any rows"
     distinct = select.args.get("distinct")
     on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
-    if on is not None and not _goes_beyond(select.args.get("order"), on.expressions or [on]):
-        yield (
-            on,
-            f"DISTINCT ON ({', '.join(write.shown(each) for each in on.expressions or [on])}) keeps any row of each",
-        )
+    firsts: list[exp.Expr] = list(on.expressions) or [on] if on is not None else []
+    if on is not None and not _goes_beyond(select.args.get("order"), firsts) and not _is_of_keys(select, firsts):
+        yield on, f"DISTINCT ON ({', '.join(map(write.shown, firsts))}) keeps any row of each"
     for window in _own(select, exp.Window):
-        if isinstance(window, exp.Window) and _is_unordered(window):
+        is_same = isinstance(window, exp.Window) and _is_of_keys(select, window.args.get("partition_by") or [])
+        if isinstance(window, exp.Window) and _is_unordered(window) and not is_same:
             yield window, f"{write.shown(window)} has no order that decides"
     sample = next((each.args["sample"] for each in _read(select) if each.args.get("sample")), None)
     if sample is not None and not sample.args.get("seed"):
         yield sample, "TABLESAMPLE takes other rows at each run"
+
+
+def _is_looked_up(node: exp.Expr, select: exp.Select) -> bool:
+    """Whether LIMIT 1 takes the row that equals something: mostly there is only one."""
+    where = select.args.get("where")
+    is_one = isinstance(node, exp.Limit) and isinstance(node.expression, exp.Literal) and node.expression.name == "1"
+    conditions = flat(where.this if where is not None else None)
+    is_equal = any(isinstance(each, exp.EQ) and each.find(exp.Column) for each in conditions)
+    return is_one and is_equal and isinstance(select.parent, exp.Subquery)
+
+
+def _is_of_keys(select: exp.Select, keys: list[exp.Expr]) -> bool:
+    """Whether a SELECT returns nothing but the keys, so that all rows of a key are the same."""
+    own = {each.sql().lower() for each in keys}
+    values = [each.unalias() for each in select.expressions]
+    return all(each.sql().lower() in own or isinstance(each, exp.Window) for each in values)
 
 
 def _read(select: exp.Select) -> list[exp.Expr]:

@@ -26,6 +26,7 @@ Good (bigquery):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -45,6 +46,7 @@ from reslice.audit.scope import (
 from reslice.audit.write import Way, Write
 
 HELP = "replace the rows of the range and keep the table: delete them and insert the new ones in one transaction"
+_UNLOADS = re.compile(r"(?i)\s*(?:unload|export|copy|call|exec)\b")
 _IN_TRANSACTION = frozenset({"postgres", "redshift", "duckdb", "tsql", "sqlite"})
 """Dialects in which DROP and CREATE can be part of one transaction."""
 
@@ -57,7 +59,7 @@ def write(write: Write) -> Iterator[Found]:
     swapped = _renamed_to(write)
     if drop is None and not write.node.args.get("replace") and not swapped:
         return
-    if is_stage_name(write.table) and not swapped:
+    if not swapped and (is_stage_name(write.table) or _is_for_this_script(write)):
         return
     found = asked(write)
     table = swapped or write.table
@@ -79,6 +81,18 @@ def _dropped(write: Write) -> int | None:
             if write.table in map(name_of, dropped):
                 return at
     return None
+
+
+def _is_for_this_script(write: Write) -> bool:
+    """Whether a later statement drops the table, or takes its rows elsewhere: it is there for this run alone."""
+    for each in write.script.statements[write.position + 1 :]:
+        node = each.node
+        if isinstance(node, exp.Drop | exp.Copy) and write.table in map(name_of, node.find_all(exp.Table)):
+            return True
+        text = node.sql().lower() if isinstance(node, exp.Command | exp.Export) else ""
+        if _UNLOADS.match(text) and write.table in re.findall(r"\w+", text):
+            return True
+    return False
 
 
 def _is_one_commit(write: Write, drop: int) -> bool:

@@ -60,6 +60,8 @@ def write(write: Write) -> Iterator[Found]:
     if write.query is None or not write.is_aggregate or write.way is Way.UPDATE:
         return
     found = [each for each in unstable(write.query) if each.use is not Use.STAMP and not _is_harmless(write, each)]
+    if write.way is Way.APPEND:  # a log of runs has a row for each, with its time
+        found = [each for each in found if each.use is Use.ROWS or each.holder is not each.node]
     is_whole = write.way in _WHOLE or overwrites_all(write)
     for made in Made:
         those = [each for each in found if each.sort is made]
