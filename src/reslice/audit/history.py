@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from reslice.reading.bounds import boundings, read
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import flat, is_temporary, query_in
 
-_CHILD = re.compile(r"(.+?)_?(?:p|y|part|partition)?_?(?:\d{4,}\w*|reslice_mark_\d+_\w*)")
+_CHILD = re.compile(r"(.+?)(?:_(?:p|y|part|partition)?_?)?(?:\d{4,}\w*|reslice_mark_\d+_\w*)")
 """The name of a table's partition that is a table itself: the table's, and a date."""
 _PARTITION_GONE = re.compile(
     r"\s*table\s+(?:if\s+exists\s+)?([\w.\"`\[\]]+)\s+(?:drop|truncate|clear)\s+(?:sub)?partition", re.I
@@ -28,6 +29,8 @@ _MADE_TEMPORARY = re.compile(
     r"([\w.\"`\[\]]+)",
     re.IGNORECASE,
 )
+_LOOKS_BACK = 50
+"""How many of the statements that remove rows of a table are looked at, from the last one backwards."""
 _WORDS = re.compile(r"[\w$#]+")
 _TABLE_COMMANDS = frozenset({"rename", "exchange", "alter", "execute", "exec", "call", "drop"})
 
@@ -80,8 +83,10 @@ class History:
         """Return what removed rows of a table before a step; None where nothing did for sure."""
         step = self.steps[index]
         keyed = None
-        for each in reversed(self.removals.get(table, [])):
-            if each.index >= index or each.is_absent or each.way not in ways or not _is_done(each.step, step, table):
+        found = self.removals.get(table, [])
+        end = bisect_left(found, index, key=lambda each: each.index)
+        for each in reversed(found[max(0, end - _LOOKS_BACK) : end]):
+            if each.is_absent or each.way not in ways or not _is_done(each.step, step, table):
                 continue
             if each.way is not Way.KEYED:
                 return each

@@ -66,10 +66,17 @@ def write(write: Write) -> Iterator[Found]:
         text = f"{each.column} is set to {write.shown(each.node)}"
         if each.is_unsure:
             yield Found(where, f"{text}: that grows with each run, unless {each.column} is a document", Sort.UNKNOWN)
+        elif _is_one_row_of_a_program(write):
+            yield Found(where, f"{text}: a call that is made again for the same rows adds them again", Sort.NOTE)
         elif each.is_from_source:
             yield Found(where, f"{text}: a second run of the same range adds it again")
         else:
             yield Found(where, f"{text}: each run changes it again", Sort.NOTE)
+
+
+def _is_one_row_of_a_program(write: Write) -> bool:
+    """Whether a program passes the values, as it does to count what happens: only its callers know what is new."""
+    return write.query is None and isinstance(write.node, exp.Insert) and not write.script.path.endswith(".sql")
 
 
 def accumulated(write: Write) -> list[Added]:
