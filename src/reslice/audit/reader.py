@@ -23,6 +23,7 @@ from reslice.audit.files import Kind, Source
 from reslice.audit.finding import Finding, Unparsed
 from reslice.audit.known import Known
 from reslice.audit.text import Text
+from reslice.reading.parse import quiet
 
 SECONDS_MAX = 20.0
 """The longest time that one file may take, where the system can interrupt it."""
@@ -60,7 +61,7 @@ def within_limits(text: Text, work: Callable[[], Answer]) -> Answer:
     try:
         if deepest(text.text) > DEPTH_MAX:
             return _given_up(text, f"its brackets are nested more than {DEPTH_MAX} deep")
-        with _at_most(SECONDS_MAX):
+        with _at_most(SECONDS_MAX), quiet():
             return work()
     except TooLong:
         return _given_up(text, f"it took longer than {SECONDS_MAX:g} s, the most that one file may take")
