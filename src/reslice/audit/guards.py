@@ -18,13 +18,11 @@ from reslice.reading.statements import flat
 class Guard:
     """What an INSERT leaves out: rows whose key is there, or (a watermark) rows that are not later than all of them.
 
-    `is_after_update` says that it leaves out what an UPDATE of the same statement changed. `log` is the table that
-    tells whether the run was done, where that is another one.
+    `log` is the table that tells whether the run was done, where that is another one.
     """
 
     matches: tuple[Match, ...] = ()
     is_watermark: bool = False
-    is_after_update: bool = False
     log: str = ""
 
 
@@ -77,7 +75,7 @@ def _guards(select: exp.Select, table: str, updates: set[str]) -> Iterator[Guard
     names = {table, *updates}
     for each in others_in(condition, (), select.args.get("joins") or []):
         if each.is_absent and each.reads() & names:
-            yield Guard(_inside_out(each.source, condition, select, names), False, bool(each.reads() & updates))
+            yield Guard(_inside_out(each.source, condition, select, names))
     for part in flat(condition):
         highest = part.expression if isinstance(part, exp.GT) else part.this if isinstance(part, exp.LT) else None
         if highest is not None and _is_highest(highest, table):

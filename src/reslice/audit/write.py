@@ -64,6 +64,8 @@ class Write:
     run_column: str = ""
     is_watermark: bool = False
     """Whether rows are left out by the highest value that the table holds, and by no key."""
+    update: exp.Expr | None = None
+    """The UPDATE before it that changes the rows which are there, where an INSERT adds the others."""
     log: str = ""
     """The other table that tells whether the rows were added already."""
     resets: frozenset[str] = frozenset()

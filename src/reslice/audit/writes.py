@@ -319,8 +319,9 @@ def _take_guard(write: Write, history: History, index: int) -> None:
     guard: Guard | None = guards_in(write.query, write.table, step, history.filled)
     if guard is None:
         return
-    updated = guard.is_after_update or any(at < index for at in history.updated.get(write.table, []))
-    write.way = Way.UPSERT if updated else Way.FILL
+    updates = [history.steps[at].node for at in history.updated.get(write.table, []) if at < index]
+    write.update = updates[-1] if updates else None
+    write.way = Way.UPSERT if updates else Way.FILL
     write.matches = guard.matches
     write.keys = tuple(each.column for each in guard.matches)
     write.is_watermark, write.log = guard.is_watermark, guard.log

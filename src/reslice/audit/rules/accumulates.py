@@ -56,22 +56,38 @@ class Added:
 
 
 def write(write: Write) -> Iterator[Found]:
-    """Yield each column that a write adds onto."""
+    """Yield the columns that a write adds onto, all of one statement as one thing."""
     sum_of_all = carried(write)
     if sum_of_all is not None:
         text = f"{write.shown(sum_of_all)} takes up what {write.called} holds"
         yield Found(write.spot(sum_of_all), f"{text}: a second run of the same range adds it again")
-    for each in accumulated(write):
-        where = write.spot(each.node)
-        text = f"{each.column} is set to {write.shown(each.node)}"
-        if each.is_unsure:
-            yield Found(where, f"{text}: that grows with each run, unless {each.column} is a document", Sort.UNKNOWN)
-        elif _is_one_row_of_a_program(write):
-            yield Found(where, f"{text}: a call that is made again for the same rows adds them again", Sort.NOTE)
-        elif each.is_from_source:
-            yield Found(where, f"{text}: a second run of the same range adds it again")
-        else:
-            yield Found(where, f"{text}: each run changes it again", Sort.NOTE)
+        return
+    found = accumulated(write)
+    certain = [each for each in found if each.is_from_source and not each.is_unsure]
+    for sort, several in (
+        (Sort.FINDING, certain),
+        (Sort.UNKNOWN, [each for each in found if each.is_unsure]),
+        (Sort.NOTE, [each for each in found if not each.is_from_source and not each.is_unsure]),
+    ):
+        if several:
+            yield _said(write, sort, several)
+            return
+
+
+def _said(write: Write, sort: Sort, several: list[Added]) -> Found:
+    first = several[0]
+    text = f"{first.column} is set to {write.shown(first.node)}"
+    others = [each.column for each in several[1:]]
+    if others:
+        text += f", and {' and '.join(others)} in the same way"
+    where = write.spot(first.node)
+    if sort is Sort.UNKNOWN:
+        return Found(where, f"{text}: that grows with each run, unless {first.column} is a document", sort)
+    if sort is Sort.FINDING and _is_one_row_of_a_program(write):
+        return Found(where, f"{text}: a call that is made again for the same rows adds them again", Sort.NOTE)
+    if sort is Sort.FINDING:
+        return Found(where, f"{text}: a second run of the same range adds it again")
+    return Found(where, f"{text}: each run changes it again", sort)
 
 
 def _is_one_row_of_a_program(write: Write) -> bool:
@@ -83,9 +99,18 @@ def accumulated(write: Write) -> list[Added]:
     """Return the columns that a write adds onto, unless the same script resets them or removes the rows first."""
     if write.way not in (Way.UPSERT, Way.UPDATE, Way.SYNC, Way.FILL):
         return []
-    names = names_of(write.node)
+    return _accumulated(write, write.node)
+
+
+def accumulates_before(write: Write) -> bool:
+    """Whether the UPDATE that goes with an INSERT adds onto a column."""
+    return write.update is not None and bool(_accumulated(write, write.update))
+
+
+def _accumulated(write: Write, node: exp.Expr) -> list[Added]:
+    names = names_of(node)
     found = []
-    for target, value in _assigned(write.node):
+    for target, value in _assigned(node):
         column = target.name.lower()
         if column in write.resets:
             continue

@@ -38,7 +38,7 @@ from reslice.audit.aggregate import only_picks
 from reslice.audit.carried import carried
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
-from reslice.audit.rules.accumulates import accumulated
+from reslice.audit.rules.accumulates import accumulated, accumulates_before
 from reslice.audit.rules.repeated import repeated
 from reslice.audit.write import Way, Write
 
@@ -65,6 +65,8 @@ def write(write: Write) -> Iterator[Found]:
 def _is_told_elsewhere(write: Write) -> bool:
     """Whether another rule says what is wrong, or rows that are gone are brought along and marked."""
     if write.is_version and write.run_column in write.keys:
+        return True
+    if accumulates_before(write):
         return True
     return bool(accumulated(write)) or carried(write) is not None or repeated(write) is not None or _is_marked(write)
 
