@@ -75,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code. Whatever happens, it is said in words."""
     _hold_streams()
     given = [*(sys.argv[1:] if arguments is None else arguments)]
-    session = Session(is_json="--json" in given, typed=shlex.join(["reslice", *given]))
+    own = given[: given.index("--")] if "--" in given else given  # what stands behind are words of another command
+    session = Session(is_json="--json" in own, typed=shlex.join(["reslice", *given]))
     session.log_as("json" if cli_log.is_json_asked(given, os.environ) else "text")
     started_in = "."
     if arguments is None:

@@ -81,6 +81,7 @@ def prove(context: click.Context, /, **given: Any) -> int:
     session: Session = context.obj
     session.begin("prove", is_json=given["is_json"], target=given["target"], range=given["range_text"])
     words = context.meta.get(_WORDS, ())
+    _hide_password(session, given["connection"])
     _check(given, words)
     connection, subject = _subject(session, given)
     task = _task(given, words)
@@ -88,6 +89,16 @@ def prove(context: click.Context, /, **given: Any) -> int:
         _ask(session, connection, subject, task)
     found = _worked(session, connection, subject, task)
     return _answer(session, found, verbose=given["verbose"])
+
+
+def _hide_password(session: Session, url: str | None) -> None:
+    """Let the command that was typed be told again without the password of its --connection."""
+    from reslice import contract_connection
+
+    if url is not None:
+        shown = contract_connection.masked(url)
+        words = [word.replace(url, shown) for word in shlex.split(session.typed)]
+        session.typed = session.typed if shown == url else shlex.join(words)
 
 
 def _check(given: dict[str, Any], words: tuple[str, ...]) -> None:

@@ -19,7 +19,6 @@ from reslice.prove.values import (
     Group,
     Moved,
     Proof,
-    Source,
     Verdict,
 )
 from reslice.report import fact_lines, sections
@@ -218,7 +217,7 @@ def _number(value: Number | None) -> str:
 def _facts(proof: Proof) -> Iterator[tuple[str, str]]:
     """Yield the two answers, and those of the hard questions."""
     yield "repeatable", _repeatable_text(proof)
-    yield "equal", _equal_text(proof.source)
+    yield "equal", _equal_text(proof)
     if proof.crash is not None:
         yield "old or new", _crash_text(proof, proof.crash)
     if proof.at_once is not None:
@@ -238,15 +237,17 @@ def _repeatable_text(proof: Proof) -> str:
     return f"yes: run {len(proof.runs)} left what run 1 left"
 
 
-def _equal_text(source: Source | None) -> str:
+def _equal_text(proof: Proof) -> str:
+    source = proof.source
     if source is None:
         return "not asked: no contract says what the source is"
     if source.error:
         return f"not known: {escaped(source.error)}"
+    over = "" if proof.subject.scope is not None or source.scope is None else f", over {source.scope.text}"
     if source.is_equal:
-        return "yes: the table holds what its source gives"
+        return f"yes: the table holds what its source gives{over}"
     assert source.comparison is not None, "a source that was compared and is not equal"
-    return f"no: {_counts(source.comparison)}"
+    return f"no: {_counts(source.comparison)}{over}"
 
 
 def _crash_text(proof: Proof, crash: Crash) -> str:

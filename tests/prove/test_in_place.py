@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reslice.errors import OutcomeUnknown, Retryable
+from reslice.errors import OutcomeUnknown, Refused, Retryable
 from reslice.prove import in_place
-from reslice.prove.values import Verdict
-from tests.prove.shops import APPEND, BEFORE, REPLACE, Shop, execute, rows
+from reslice.prove.values import Subject, Verdict
+from tests.prove.shops import APPEND, BEFORE, GRAIN, REPLACE, Shop, execute, rows
 from tests.prove.test_sandbox import RESLICE, wait_for
 
 SORTED = sorted(BEFORE, key=repr)
@@ -114,3 +114,18 @@ def test_what_is_put_back_is_read_again(shop: Shop, monkeypatch: pytest.MonkeyPa
         shop.prove_sql(REPLACE, in_place=True)
     for each in kept(shop):
         each.unlink()
+
+
+def test_a_table_that_others_point_at_is_refused_in_place(shop: Shop) -> None:
+    """Rows that are deleted to be put back may take rows of other tables with them."""
+    execute(
+        shop,
+        "CREATE TABLE parent (day DATE PRIMARY KEY, n INTEGER)",
+        "CREATE TABLE child (day DATE REFERENCES parent (day))",
+        "CREATE VIEW seen AS SELECT * FROM daily_orders",
+    )
+    for table, grain, kind in (("parent", ("day",), "target_referenced"), ("seen", GRAIN, "target_not_table")):
+        with pytest.raises(Refused) as caught:
+            shop.prove(["true"], Subject(table, table, grain), in_place=True)
+        assert caught.value.kind == kind
+    assert kept(shop) == []

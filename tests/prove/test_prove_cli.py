@@ -79,7 +79,7 @@ def test_a_password_on_the_command_line_is_shown_nowhere(here: Shop, capsys: pyt
     url = "postgresql://me:hush@127.0.0.1:1/x"
     code, out, err = prove(capsys, "--connection", url, "--table", "t", "--grain", "a", "--", "true")
     assert code == 4
-    assert "hush" not in out + err.split("next:")[0]
+    assert "hush" not in out + err
     assert "postgresql://me:***@127.0.0.1:1/x" in err
 
 
@@ -161,7 +161,7 @@ def test_the_same_as_an_api(shop: Shop) -> None:
     options: dict[str, Any] = {"sql": shop.script(REPLACE), "parameters": DATES}
     proof = orders.prove(range="2026-01-01..2026-01-02", timeout="1m", **options)
     assert (proof.ok, proof.equals_source) == (True, True)
-    with pytest.raises(reslice.Misused, match="python job.py"):
+    with pytest.raises(reslice.Misused, match="python job"):
         orders.prove("python job.py")
 
     url = f"duckdb:///{shop.connection.path}"

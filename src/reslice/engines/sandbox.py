@@ -6,7 +6,7 @@ at, and how it is gone afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -36,6 +36,19 @@ class SandboxEngine(Engine, Protocol):
 
     def ending(self) -> AbstractContextManager[None]:
         """Let statements run whoever asks to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What kind of place is wanted: a copy or the database itself, and whether fresh copies will be asked for.
+
+    `on_step` hears of what is waited for; `is_stopped` is asked while a copy is made, and ends that.
+    """
+
+    in_place: bool
+    more: bool
+    on_step: Callable[[str], None]
+    is_stopped: Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,47 @@ from __future__ import annotations
 from reslice.engines import sql
 from reslice.engines.sandbox import Place
 from reslice.engines.sql import quote
-from reslice.errors import Failure, OutcomeUnknown, ResliceError
+from reslice.errors import Failure, OutcomeUnknown, Refused, ResliceError
 from reslice.prove.table import Opened, opened
 from reslice.prove.values import Subject
-from reslice.tables import Column, Family
+from reslice.tables import Column, Family, Target
 
 KEPT = "kept"
+_IN_SANDBOX = "prove it in a sandbox, without --in-place"
 
 
 def keep(now: Opened) -> None:
-    """Copy every column of every row into the evidence, so that the table can be put back as it was."""
+    """Copy every column of every row into the evidence, so that the table can be put back as it was.
+
+    Raises Refused where putting back would do more than that: for a view, or where foreign keys point at the table.
+    """
     engine, target = now.look.engine, now.shape.target
+    _refuse_more_than_rows(target)
     columns = sql.column_list(sql.kept_columns(target))
     statement = f"CREATE TABLE {now.look.schema}.{quote(KEPT)} AS SELECT {columns} FROM {sql.target_name(target)}"
     with engine.translated(None, f"a copy of {target.resolved}"):
         engine.execute(statement)
 
 
+def _refuse_more_than_rows(target: Target) -> None:
+    """Refuse a table whose rows cannot be put back alone: a deleted row may take rows of other tables with it."""
+    failures = []
+    if target.kind != "table":
+        found = f"{target.resolved} is a {target.kind}"
+        failures.append(Failure("target_not_table", "a table whose rows can be put back", (found,), _IN_SANDBOX))
+    if target.referenced_by:
+        found = f"foreign keys of {', '.join(target.referenced_by)} point at {target.resolved}"
+        failures.append(Failure("target_referenced", "rows that can be put back alone", (found,), _IN_SANDBOX))
+    if failures:
+        raise Refused(target.table, failures, unchanged="the command was not run")
+
+
 def put_back(place: Place, subject: Subject) -> None:
     """Give the table its rows from before; it holds them afterwards, or OutcomeUnknown says where they are."""
     try:
         with opened(place, subject, writes=True) as now, now.look.engine.ending():
-            _replace(now)
+            if _differing(now):
+                _replace(now)
             differing = _differing(now)
     except ResliceError as error:
         raise _not_put_back(place, subject, "; ".join(error.failures[0].found)) from error

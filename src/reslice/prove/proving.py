@@ -17,7 +17,7 @@ from reslice.contract import Connection
 from reslice.engines import sql
 from reslice.engines.base import Engine
 from reslice.engines.failures import interrupted
-from reslice.engines.sandbox import Place
+from reslice.engines.sandbox import Place, Wish
 from reslice.errors import SAME_AGAIN, Failure, Misused, Retryable
 from reslice.prove import hard, in_place, places, script
 from reslice.prove.command import Running, check_found, tail
@@ -79,7 +79,7 @@ class Proving:
         task = self._task
         self._on_step("copying the database" if not task.in_place else "looking at the table")
         more = task.crash or task.at_once
-        place = places.made(self._connection, in_place=task.in_place, more=more, on_step=self._on_step)
+        place = places.made(self._connection, Wish(task.in_place, more, self._on_step, self._stop.is_set))
         kept = ""
         try:
             proof = self._in_place(place) if task.in_place else self._proved(place)

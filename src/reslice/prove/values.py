@@ -50,7 +50,6 @@ class Between(StrEnum):
     SOURCE = "source"
     OUTSIDE = "outside"
     KEYS = "keys"
-    AT_ONCE = "at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,18 +216,20 @@ class AtOnce:
 class Source:
     """What the source of the contract gives, beside the table after the last run.
 
-    `error` says why it could not be compared; `comparison` is None then.
+    `error` says why it could not be compared; `comparison` is None then. `slices_differing` counts the slices that
+    `status` would name.
     """
 
     scope: Scope | None = None
     state: State | None = None
     comparison: Comparison | None = None
+    slices_differing: int = 0
     error: str = ""
 
     @property
     def is_equal(self) -> bool | None:
         """Whether the table holds what the source gives; None where that is not known."""
-        return None if self.comparison is None else not self.comparison.count
+        return None if self.comparison is None else not (self.comparison.count or self.slices_differing)
 
 
 @dataclass(frozen=True, slots=True)

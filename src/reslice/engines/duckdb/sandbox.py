@@ -10,9 +10,11 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -25,7 +27,8 @@ from reslice.contract import Connection
 from reslice.engines.duckdb import connect
 from reslice.engines.duckdb.engine import DuckDB
 from reslice.engines.duckdb.errors import hide, lines_of
-from reslice.engines.sandbox import Look, Way
+from reslice.engines.failures import interrupted
+from reslice.engines.sandbox import Look, Way, Wish
 from reslice.engines.sql import dotted, quote, text_literal
 from reslice.errors import SAME_AGAIN, Failure, Refused, Retryable
 
@@ -35,32 +38,33 @@ EVIDENCE = "reslice_evidence"
 KEPT = "reslice_kept_"
 """How the file begins that holds the rows from before a proof in place; DuckDB calls it by what precedes the dot."""
 WAIT = timedelta(seconds=5)
+STEP_SECONDS = 0.005
 
 _COPY = "import shutil, sys\nfor one, other in zip(sys.argv[1::2], sys.argv[2::2]): shutil.copyfile(one, other)"
 
 
-def make(connection: Connection, *, in_place: bool, more: bool, on_step: Callable[[str], None]) -> DuckDBPlace:
+def make(connection: Connection, wish: Wish) -> DuckDBPlace:
     """Return a place for a command; what an earlier proof left that was killed is removed and named.
 
     Raises Misused[connection], Retryable[database_busy] while another process writes, Refused[sandbox] without room.
     """
-    found = connect(connection, read_only=True, wait=WAIT, on_wait=lambda text: on_step(f"waiting: {text}"))
+    found = connect(connection, read_only=True, wait=WAIT, on_wait=lambda text: wish.on_step(f"waiting: {text}"))
     assert connection.path is not None, "a file that was opened has a path"
     path = connection.path.resolve()
     try:
-        if in_place:
+        if wish.in_place:
             return InPlace(path, connection.shown, kept_copies(path))
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(6)}"
         notes = sweep()
-        _refuse_without_room(connection.shown, path, 2 if more else 1)
+        _refuse_without_room(connection.shown, path, 2 if wish.more else 1)
         folder.mkdir(mode=0o700)
-        owner = {"pid": os.getpid(), "started": _started(os.getpid()), "database": str(path)}
+        owner = {"pid": os.getpid(), "started": _started(os.getpid()), "host": socket.gethostname()}
         (folder / OWNER).write_text(json.dumps(owner), encoding="utf-8")
         try:
             first = folder / "1"
-            copy(path, first)
-            if more:
-                copy(path, folder / "origin")
+            copy(path, first, wish.is_stopped)
+            if wish.more:
+                copy(path, folder / "origin", wish.is_stopped)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -217,14 +221,23 @@ def _escaped(name: str) -> str:
     return "".join(f"[{each}]" if each in "*?[" else each for each in name)
 
 
-def copy(path: Path, folder: Path) -> None:
+def copy(path: Path, folder: Path, is_stopped: Callable[[], bool] = lambda: False) -> None:
     """Copy a database with its logs into a new folder, byte by byte.
 
-    Another process does it: where this one closed the file, the lock that it has on it would be gone.
+    Another process does it: where this one closed the file, the lock that it has on it would be gone. Raises
+    Interrupted when it is stopped meanwhile.
     """
     folder.mkdir()
     pairs = [word for each in files_of(path) for word in (str(each), str(folder / each.name))]
-    subprocess.run([sys.executable, "-I", "-S", "-c", _COPY, *pairs], check=True, stdin=subprocess.DEVNULL)
+    words = [sys.executable, "-I", "-S", "-c", _COPY, *pairs]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True) as copying:
+        while copying.poll() is None:
+            if is_stopped():
+                copying.kill()
+                raise interrupted(path.name)
+            time.sleep(STEP_SECONDS)
+    if copying.returncode:
+        raise subprocess.CalledProcessError(copying.returncode, words)
 
 
 def _refuse_without_room(shown: str, path: Path, copies: int) -> None:
@@ -256,10 +269,10 @@ def _left() -> Iterator[Path]:
     for owner in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{OWNER}")):
         try:
             told = json.loads(owner.read_text(encoding="utf-8"))
-            pid, started = int(told["pid"]), told["started"]
+            pid, started, host = int(told["pid"]), told["started"], told["host"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if not told.get("kept") and _started(pid) != started:
+        if not told.get("kept") and host == socket.gethostname() and _started(pid) != started:
             yield owner.parent
 
 

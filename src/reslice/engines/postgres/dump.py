@@ -7,27 +7,33 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 _KEYS = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "hostaddr": "PGHOSTADDR",
          "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY",
          "options": "PGOPTIONS", "dbname": "PGDATABASE"}  # fmt: skip
+STEP_SECONDS = 0.02
 _DEBIAN = Path("/usr/lib/postgresql")
 
 
-def copied(source: dict[str, str], copy: dict[str, str]) -> tuple[str, ...]:
-    """Fill an empty database with what another one holds; return why that was not possible, or nothing."""
+def copied(source: dict[str, str], copy: dict[str, str], is_stopped: Callable[[], bool]) -> tuple[str, ...]:
+    """Fill an empty database with what another one holds; return why that was not possible, or nothing.
+
+    A program that runs while it is asked to stop is ended, and has not succeeded.
+    """
     said: list[str] = []
     for dump, restore in _programs():
         with tempfile.TemporaryDirectory(prefix="reslice-dump-") as folder:
             file = str(Path(folder) / "dump")
             options = ("--format=custom", "--compress=0", "--no-owner", "--no-privileges", "--no-comments")
-            trouble = _run([dump, *options, f"--file={file}"], source)
+            trouble = _run([dump, *options, f"--file={file}"], source, is_stopped)
             if trouble:
                 said.append(trouble)
                 continue
             restored = ("--no-owner", "--no-privileges", "--exit-on-error", f"--dbname={copy['dbname']}")
-            trouble = _run([restore, *restored, file], copy)
+            trouble = _run([restore, *restored, file], copy, is_stopped)
             return (trouble,) if trouble else ()
     return tuple(dict.fromkeys(said)) or ("there is no pg_dump here",)
 
@@ -45,14 +51,18 @@ def _programs() -> list[tuple[str, str]]:
     return found
 
 
-def _run(words: list[str], parameters: dict[str, str]) -> str:
+def _run(words: list[str], parameters: dict[str, str], is_stopped: Callable[[], bool]) -> str:
     """Run one of them on a database; return what it said when it failed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     environment |= {name: parameters[key] for key, name in _KEYS.items() if key in parameters}
-    ended = subprocess.run(
-        words, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    if not ended.returncode:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        running = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        while running.poll() is None:
+            if is_stopped():
+                running.kill()
+            time.sleep(STEP_SECONDS)
+        said.seek(0)
+        lines = [line for line in said.read().splitlines() if line.strip()]
+    if not running.returncode:
         return ""
-    lines = [line for line in ended.stderr.splitlines() if line.strip()]
-    return lines[0] if lines else f"{Path(words[0]).name} ended with {ended.returncode}"
+    return lines[0] if lines else f"{Path(words[0]).name} ended with {running.returncode}"

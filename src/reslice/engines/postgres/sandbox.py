@@ -25,7 +25,7 @@ from reslice.engines.postgres.connection import open_connection, opened_by
 from reslice.engines.postgres.errors import failed
 from reslice.engines.postgres.sandbox_copy import NOT_RUN, copy_settings, create, drop, made, refuse_without_right
 from reslice.engines.postgres.sandbox_way import TAKEN, VARIABLES, url_of
-from reslice.engines.sandbox import Look, Way
+from reslice.engines.sandbox import Look, Way, Wish
 from reslice.engines.sql import quote
 
 PREFIX = "reslice_prove_"
@@ -47,16 +47,14 @@ ORDER BY datname
 """The sandboxes of this role that no living proof bears the name of."""
 
 
-def make(connection: Connection, *, in_place: bool, more: bool, on_step: Callable[[str], None]) -> PostgresPlace:
+def make(connection: Connection, wish: Wish) -> PostgresPlace:
     """Return a place for a command; what an earlier proof left that was killed is removed and named.
 
     Raises what a connection raises, and Refused[sandbox] where the role may make no database, or where the database is
     in use and there is no pg_dump.
     """
-    parameters = _parameters(connection, on_step)
-    if in_place:
-        return InPlace(connection, parameters)
-    return Sandbox.of(connection, parameters, more=more)
+    parameters = _parameters(connection, wish.on_step)
+    return InPlace(connection, parameters) if wish.in_place else Sandbox.of(connection, parameters, wish)
 
 
 def _parameters(connection: Connection, on_step: Callable[[str], None]) -> dict[str, str]:
@@ -149,7 +147,7 @@ class Sandbox(PostgresPlace):
         self._has_origin = False
 
     @classmethod
-    def of(cls, connection: Connection, parameters: dict[str, str], *, more: bool) -> Sandbox:
+    def of(cls, connection: Connection, parameters: dict[str, str], wish: Wish) -> Sandbox:
         """Make the first copy of a database, and one more that fresh copies are made of."""
         token = f"{PREFIX}{secrets.token_hex(6)}"
         keeper = _keeper(connection, parameters, token)
@@ -157,9 +155,9 @@ class Sandbox(PostgresPlace):
         try:
             refuse_without_right(connection, keeper)
             sandbox.notes = _sweep(keeper)
-            first = f"{token}_0" if more else token
-            copied_by = made(connection, keeper, first, parameters)
-            if more:
+            first = f"{token}_0" if wish.more else token
+            copied_by = made(connection, keeper, first, parameters, wish.is_stopped)
+            if wish.more:
                 sandbox._has_origin = True
                 create(keeper, token, first)
                 copy_settings(keeper, first, token)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 from psycopg import errors as driver
 
 from reslice.contract import Connection
+from reslice.engines.failures import interrupted
 from reslice.engines.postgres.dump import copied
 from reslice.engines.postgres.errors import lines_of
 from reslice.engines.sql import quote, text_literal
 from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
 
 STEP_SECONDS = 0.02
+STOP_SECONDS = 0.1
 NOT_RUN = "the command was not run"
 
 
@@ -36,11 +40,16 @@ def refused(connection: Connection, found: tuple[str, ...], after: str) -> Refus
 
 
 def made(
-    connection: Connection, keeper: psycopg.Connection[Any], name: str, parameters: dict[str, str]
+    connection: Connection,
+    keeper: psycopg.Connection[Any],
+    name: str,
+    parameters: dict[str, str],
+    is_stopped: Callable[[], bool],
 ) -> tuple[str, ...]:
-    """Copy the database; return what there is to say of how."""
+    """Copy the database; return what there is to say of how. Raises Interrupted when it is stopped meanwhile."""
     try:
-        create(keeper, name, parameters["dbname"])
+        with _stoppable(keeper, is_stopped):
+            create(keeper, name, parameters["dbname"])
         return copy_settings(keeper, parameters["dbname"], name)
     except (driver.ObjectInUse, driver.InsufficientPrivilege) as error:
         why = lines_of(error)[0]
@@ -50,7 +59,9 @@ def made(
         create(keeper, name, "template0", _locale(keeper, parameters["dbname"]))
     except psycopg.Error as error:
         raise not_made(connection, error) from error
-    found = copied(parameters, {**parameters, "dbname": name})
+    found = copied(parameters, {**parameters, "dbname": name}, is_stopped)
+    if is_stopped():
+        raise interrupted(connection.shown)
     if found:
         drop(keeper, name)
         others = "let the other sessions end" if "accessed" in why else "run as the database's owner"
@@ -58,6 +69,31 @@ def made(
         raise refused(connection, (why, *found), after)
     told = f"the database was copied by pg_dump: {why}"
     return (told, *copy_settings(keeper, parameters["dbname"], name))
+
+
+@contextmanager
+def _stoppable(keeper: psycopg.Connection[Any], is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Cancel the statement that runs when it is asked to stop, and raise Interrupted."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(STOP_SECONDS):
+            if is_stopped():
+                with suppress(psycopg.Error):
+                    keeper.cancel_safe(timeout=5)
+                return
+
+    watcher = threading.Thread(target=watch, name="reslice-copy", daemon=True)
+    watcher.start()
+    try:
+        yield
+    except driver.QueryCanceled as error:
+        if is_stopped():
+            raise interrupted("the copy of the database") from error
+        raise
+    finally:
+        is_over.set()
+        watcher.join()
 
 
 def _locale(keeper: psycopg.Connection[Any], database: str) -> str:
