@@ -15,6 +15,8 @@ from reslice.reading.marks import MARK
 from reslice.reading.outputs import JobQuery, Output, grain, is_day, unit_of
 
 _ID = re.compile(r"(?:^|_)(?:id|ids|key|keys|uuid|guid|hash|sk|pk|skey|hashkey|address|account|number|no)$|_id_")
+_CAREFUL = 2
+"""A key of more columns than these was listed with care: what else is grouped by belongs to them."""
 _PERIOD = re.compile(r"^(?:date|day|ds|dt|dy)$|(?:^|_)(?:day|week|month|quarter|year|hour|minute)$")
 
 
@@ -35,7 +37,7 @@ def grain_by(query: JobQuery, keys: Collection[str]) -> tuple[str, ...] | None:
     is_own = len(finer) < len(names)
     if found.why != "GROUP BY" and found.why != "GROUP BY ALL" and not is_own:
         return None
-    if any(_ID.search(key) for key in keys) and is_own:
+    if (any(_ID.search(key) for key in keys) or len(keys) > _CAREFUL) and is_own:
         if any(_is_period(each, by_name.get(each)) for each in told):
             return tuple(each for each in keys if each in names or is_own)
         finer = [each for each in finer if _is_period(each, by_name.get(each))]

@@ -40,14 +40,26 @@ def loaded(path: Path) -> tuple[Text | None, Mapping[str, Any], Unparsed | None]
 
 
 def settled(value: object, variables: Mapping[str, object]) -> object:
-    """Return a value of a YAML file with its templates worked out; UNKNOWN where one says what cannot be known."""
-    if isinstance(value, str) and "{{" in value:
-        return _worked_out(value, variables)
-    if isinstance(value, list):
-        return [settled(each, variables) for each in value]
-    if isinstance(value, dict):
-        return {str(key): settled(each, variables) for key, each in value.items()}
-    return value
+    """Return a value of a YAML file with its templates worked out; UNKNOWN where one says what cannot be known.
+
+    What aliases share is worked out once, and is shared in the answer as well.
+    """
+    return _settled(value, variables, {})
+
+
+def _settled(value: object, variables: Mapping[str, object], shared: dict[int, object]) -> object:
+    if isinstance(value, str):
+        return _worked_out(value, variables) if "{{" in value else value
+    if not isinstance(value, list | dict):
+        return value
+    if id(value) not in shared:
+        shared[id(value)] = UNKNOWN  # for a value that holds itself
+        shared[id(value)] = (
+            [_settled(each, variables, shared) for each in value]
+            if isinstance(value, list)
+            else {str(key): _settled(each, variables, shared) for key, each in value.items()}
+        )
+    return shared[id(value)]
 
 
 def _worked_out(value: str, variables: Mapping[str, object]) -> object:
