@@ -185,6 +185,14 @@ def value_of(node: exp.Expr, marks: Names, depth: int = 0) -> Value | None:
         return inner.moved(months=count) if inner is not None and count is not None else None
     if isinstance(node, exp.DPipe | exp.Concat):
         return _joined(node, marks, depth)
+    if isinstance(node, exp.LastDay) and node.args.get("unit") is None:
+        month = _begin_of(node.this, "MONTH", marks, depth)
+        return month.moved(months=1, seconds=-_DAY_SECONDS) if month is not None else None
+    if isinstance(node, exp.TimestampTrunc | exp.DateTrunc | exp.DatetimeTrunc):
+        unit = node.args.get("unit")
+        name = unit.name.upper() if unit is not None else ""
+        if name not in ("DAY", "DD"):
+            return _begin_of(node.this, {"MM": "MONTH", "MON": "MONTH"}.get(name, name), marks, depth)
     inner_node, kind = _unwrapped(node)
     inner = value_of(inner_node, marks, depth + 1) if inner_node is not None else None
     if inner is None:
@@ -317,6 +325,20 @@ def _number(node: exp.Expr | None) -> int | None:
     except InvalidOperation:
         return None
     return int(number) if number == number.to_integral_value() and abs(number) < 10**6 else None
+
+
+def _begin_of(node: exp.Expr, unit: str, marks: Names, depth: int) -> Value | None:
+    """Return the first day of the month, or another unit, in which a value lies."""
+    inner = value_of(node, marks, depth + 1)
+    if inner is None or inner.is_nameless or not unit:
+        return None
+    if inner.is_written and unit == "MONTH":
+        day = date(1, 1, 1) + timedelta(seconds=inner.seconds)
+        return _date(day.year, day.month, 1)
+    if inner.base == CLOCK:
+        return replace(inner, kind="day")
+    base = f"{unit.lower()} of {inner.base} {inner.months} {inner.seconds}"
+    return Value(base, kind="day")
 
 
 def _joined(node: exp.Expr, marks: Names, depth: int) -> Value | None:

@@ -43,7 +43,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.predicates import conditions, query_conditions
 from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import overwrites_all
-from reslice.audit.scope import is_in_query
+from reslice.audit.scope import asked, is_by_placeholder, is_in_query
 from reslice.audit.unstable import Sort as Made
 from reslice.audit.unstable import Unstable, Use, is_new_id, sort_of, unstable
 from reslice.audit.values import CLOCK
@@ -110,6 +110,8 @@ def _why(write: Write, each: Unstable) -> str:
     if each.use is Use.ROWS:
         if each.sort is Made.CHANCE:
             return f"{shown} chooses other rows at each run"
+        if is_by_placeholder(asked(write)):
+            return f"{shown} chooses rows by the time of the run: the same range has other figures later"
         return f"{shown} moves with the clock: the range cannot be asked for, and a later run computes another one"
     name = each.name or shown
     if each.sort is Made.CHANCE:
