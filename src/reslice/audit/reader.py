@@ -26,7 +26,7 @@ from reslice.audit.text import Text
 from reslice.reading.parse import quiet
 
 SECONDS_MAX = 20.0
-"""The longest time that one file may take, where the system can interrupt it."""
+"""The longest time of a processor that one file may take, where the system can interrupt it."""
 
 DEPTH_MAX = 400
 """The deepest nesting of brackets that is read."""
@@ -105,10 +105,10 @@ def _at_most(seconds: float) -> Iterator[None]:
     def over(number: int, frame: FrameType | None) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, over)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -251,6 +251,8 @@ def _unread(error: BaseException, script: Script, source: str, start: int) -> st
         near = f", near {first['highlight']}" if first.get("highlight") else ""
         said = _GOT.sub("", _CLASS.sub("something is missing", first.get("description") or "not read"))
         return script.marked.shown(f"{place}{said}{near}")
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
     text = str(error).splitlines()
     return script.marked.shown(text[0][:200]) if text and text[0] else type(error).__name__
 
