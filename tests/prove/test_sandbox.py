@@ -173,3 +173,9 @@ def wait_for(found: Callable[[], Value | None]) -> Value:
         assert time.monotonic() < until, "it did not come"
         time.sleep(0.02)
     return value
+
+
+def test_a_table_that_the_command_drops_in_the_database_itself_is_noticed(shop: Shop) -> None:
+    code = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('DROP TABLE IF EXISTS daily_orders')"
+    proof = shop.prove([sys.executable, "-c", code, str(shop.connection.path)], shop.bare())
+    assert "shop.main.daily_orders itself, not the copy, cannot be looked at" in proof.real_changed

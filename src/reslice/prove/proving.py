@@ -176,9 +176,13 @@ class Proving:
         look = place.look_at_real()
         if look is None:
             return ""
-        with look as real:
-            now = described(real, self._subject, self._shape)
-            state = now.evidence.live(now.rows)
+        try:
+            with look as real:
+                now = described(real, self._subject, self._shape)
+                state = now.evidence.live(now.rows)
+        except (Misused, Retryable) as error:
+            found = "; ".join(error.failures[0].found)
+            return f"{proof.resolved} itself, not the copy, cannot be looked at after the command ran: {found}"
         if state.fingerprint == proof.before.fingerprint:
             return ""
         return (

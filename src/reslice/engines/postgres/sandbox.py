@@ -97,7 +97,7 @@ class PostgresPlace:
             yield Look(engine, quote(self.schema))
 
     def _own(self) -> Connection:
-        return replace(self.connection, url=make_conninfo("", **self.parameters), shown=self.shown)
+        return replace(self.connection, url=url_of(self.parameters), shown=self.shown)
 
     def mark(self, table: str) -> str:
         """Return a digest of where the rows of a table are and who wrote them; empty where they have no place."""
@@ -177,7 +177,7 @@ class Sandbox(PostgresPlace):
 
     def look_at_real(self) -> AbstractContextManager[Look]:
         """Connect to the database that this is a copy of, only to read."""
-        return _looking_at_real(replace(self.connection, url=make_conninfo("", **self._real)))
+        return _looking_at_real(replace(self.connection, url=url_of(self._real)))
 
     def another(self) -> Sandbox:
         """Return a fresh copy of the database as it was copied first."""
