@@ -45,6 +45,40 @@ def finer_columns(write: Write) -> tuple[str, ...]:
     )
 
 
+def declared_finer(write: Write) -> tuple[str, tuple[str, ...]] | None:
+    """Return the one table whose rows are merged as they are, with a key of it that the match leaves out.
+
+    None where the table is declared nowhere, or where one of its declared keys is part of the match.
+    """
+    query = write.query
+    tree = query.tree if query is not None else None
+    if query is None or write.is_aggregate or not isinstance(tree, exp.Select):
+        return None
+    if any(tree.args.get(name) for name in ("group", "distinct", "qualify", "joins", "limit", "where")):
+        return None
+    tables = list(query.tables(tree).values())
+    keys = write.script.table(tables[0]).keys if len(tables) == 1 else []
+    matched = _source_columns(write)
+    if not keys or not matched or any(set(key) <= matched for key in keys):
+        return None
+    return tables[0], keys[0]
+
+
+def _source_columns(write: Write) -> set[str]:
+    """Return the columns of the source that the key of the table is compared with, by their names in the source."""
+    query = write.query
+    assert query is not None, "only a write with a query has a source"
+    names = {table: name for name, table in table_columns(write).items()}
+    by_name = {each.name.lower(): each for each in query.outputs()}
+    found: set[str] = set()
+    for match in write.matches:
+        own = [column.name.lower() for column in match.other.find_all(exp.Column)] if match.other is not None else []
+        for name in own or [names.get(match.column, match.column)]:
+            origin = by_name[name].origin if name in by_name else None
+            found.add(origin.name.lower() if isinstance(origin, exp.Column) else name)
+    return found
+
+
 def _told_by(output: Output) -> set[str]:
     """Return the columns whose values an output tells: the one that it is, or all that a hash or a text is made of."""
     origin = output.origin

@@ -38,7 +38,7 @@ from sqlglot import exp
 
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
-from reslice.audit.uniqueness import finer_columns
+from reslice.audit.uniqueness import declared_finer, finer_columns
 from reslice.audit.write import Way, Write
 
 HELP = "match by every column that the source is grouped by, or group it by the key alone"
@@ -50,6 +50,7 @@ def write(write: Write) -> Iterator[Found]:
     """Yield a merge whose source is grouped by more than the key."""
     more = repeated(write)
     if more is None:
+        yield from _by_declaration(write)
         return
     keys = " and ".join(write.keys)
     text = f"the source has a row for each {' and '.join(more)} too, and rows are matched by {keys} alone"
@@ -59,6 +60,20 @@ def write(write: Write) -> Iterator[Found]:
     place = write.spot(write.node.args.get("on")) if isinstance(write.node, exp.Merge) else write.span
     sort = Sort.UNKNOWN if _is_distinct(write) else Sort.FINDING
     yield Found(place, f"{text}: where several rows share one {keys}, {happens}", sort)
+
+
+def _by_declaration(write: Write) -> Iterator[Found]:
+    """Yield a merge of a table's rows as they are, by columns of which its own key is no part."""
+    if write.way not in (Way.UPSERT, Way.SYNC) or not write.keys:
+        return
+    finer = declared_finer(write)
+    if finer is None:
+        return
+    table, key = finer
+    keys = " and ".join(write.keys)
+    text = f"{table} is declared to have a row for each {' and '.join(key)}, and rows are matched by {keys}"
+    place = write.spot(write.node.args.get("on")) if isinstance(write.node, exp.Merge) else write.span
+    yield Found(place, f"{text}: whether several share one {keys} is not said", Sort.UNKNOWN)
 
 
 def _is_distinct(write: Write) -> bool:
