@@ -37,7 +37,7 @@ def _differences(removed: Range, written: Range) -> list[Difference]:
     if removed.values is not None or written.values is not None:
         return _of_lists(removed, written)
     if removed.parts or written.parts:
-        return [] if removed.parts == written.parts else [Difference("all", Effect.UNSURE)]
+        return _of_parts(removed, written)
     if _is_none(removed) or _is_none(written):
         effect = Effect.LOSES if _is_none(written) else Effect.DOUBLES
         return [] if _is_none(removed) and _is_none(written) else [Difference("all", effect)]
@@ -49,6 +49,18 @@ def _is_none(each: Range) -> bool:
     """Whether a range ends before it begins, so that nothing is in it."""
     length = each.high.minus(each.low) if each.high is not None and each.low is not None else None
     return length is not None and (length < 0 or (length == 0 and not each.is_high_closed))
+
+
+def _of_parts(removed: Range, written: Range) -> list[Difference]:
+    """Compare what is said by year, month and so on: fewer parts are more days."""
+    is_only_parts = {removed.low, removed.high, written.low, written.high} == {None}
+    if removed.parts == written.parts and is_only_parts:
+        return []
+    if is_only_parts and written.parts < removed.parts:
+        return [Difference("all", Effect.DOUBLES)]
+    if is_only_parts and removed.parts < written.parts:
+        return [Difference("all", Effect.LOSES)]
+    return [] if removed.parts == written.parts else [Difference("all", Effect.UNSURE)]
 
 
 def _of_lists(removed: Range, written: Range) -> list[Difference]:

@@ -34,6 +34,7 @@ _PARTS = {"year": "year", "yyyy": "year", "yy": "year", "month": "month", "mm": 
 _FORMATS = {"%Y-%m-%d": Unit.DAY, "%Y%m%d": Unit.DAY, "%F": Unit.DAY, "%Y-%m": Unit.MONTH, "%Y%m": Unit.MONTH}
 _CALLS = {"toyyyymm": Unit.MONTH, "toyyyymmdd": Unit.DAY, "trunc": Unit.DAY, "to_date": Unit.DAY, "todate": Unit.DAY}
 _MONTH_TEXT = re.compile(r"(\d{4})-?(\d\d)")
+_OPPOSITES: dict[type, type[exp.Binary]] = {exp.LT: exp.GTE, exp.LTE: exp.GT, exp.GT: exp.LTE, exp.GTE: exp.LT}
 _SECONDS_OF_DAY = 86_400
 
 
@@ -125,13 +126,23 @@ def conditions(
             found = value_of(origin, marks) if origin is not node else None
         return found
 
-    for each in flat(where):
-        condition = each.unnest()
+    for each, condition in [(whole, part) for whole in flat(where) for part in _without_not(whole.unnest())]:
         for subject, kind, nodes, is_open in _compared(condition):
             values = tuple(value(node, subject) for node in nodes)
             known = tuple(found for found in values if found is not None)
             if known and len(known) == len(values):
                 yield Condition(each, subject, kind, known, is_open, select)
+
+
+def _without_not(condition: exp.Expr) -> list[exp.Expr]:
+    """Return a condition, or those that hold together in its place, without NOT: `not (a < x or a > y)` is a range."""
+    inner = condition.this.unnest() if isinstance(condition, exp.Not) else None
+    if isinstance(inner, exp.Or):
+        return [part for each in inner.flatten() for part in _without_not(exp.Not(this=each.copy()))]
+    opposite = _OPPOSITES.get(type(inner)) if inner is not None else None
+    if inner is None or opposite is None:
+        return [condition]
+    return [opposite(this=inner.this.copy(), expression=inner.expression.copy())]
 
 
 def _number(node: exp.Expr, subject: Subject) -> Value | None:

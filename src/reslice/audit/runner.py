@@ -7,7 +7,6 @@ judged by itself, many at a time where there are many. The answer does not depen
 from __future__ import annotations
 
 import pickle
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,14 +17,9 @@ from reslice.audit.files import Files, Kind, Source, content_of, files_of
 from reslice.audit.finding import Audited, Finding, Sort, Unparsed
 from reslice.audit.known import Known, Table
 from reslice.audit.reader import READERS, reader_of
-from reslice.audit.sql import tables_in
+from reslice.audit.sql import DECLARATION, tables_in
 from reslice.audit.suppress import applied
 from reslice.audit.workers import Died, Workers
-
-_DECLARES = re.compile(
-    rb"(?i)\bcreate\b[^;(]{0,100}\btable\b[^;(]{1,300}\(|\bcreate\s+unique\b|\balter\s+table\b",
-)
-"""What the text of a file has that declares tables; a few that do not have it too."""
 
 Progress = Callable[[int, int], None]
 """Is told how many sources are done, and of how many."""
@@ -106,8 +100,9 @@ def _place(finding: Finding) -> tuple[object, ...]:
 
 
 def _declares(path: Path) -> bool:
+    """Whether a file may declare tables, by a look at its text alone."""
     content = content_of(path)
-    return isinstance(content, bytes) and _DECLARES.search(content) is not None
+    return isinstance(content, bytes) and DECLARATION.search(content.decode("utf-8", "replace")) is not None
 
 
 def _tables(dialect: str | None, source: Source) -> dict[str, Table]:

@@ -108,6 +108,17 @@ def is_in_query(write: Write, node: exp.Expr) -> bool:
     return write.query is not None and node.root() is write.query.tree.root()
 
 
+def place_of(write: Write, node: exp.Expr) -> tuple[int, int]:
+    """Return where a part of a write's query stands, also when it is that of a stage; else where the write stands."""
+    if is_in_query(write, node):
+        return write.spot(node)
+    root = node.root()
+    for statement in write.script.statements:
+        if statement.node is root:
+            return write.script.span(node, statement)
+    return write.span
+
+
 def setting(script: Script, name: str) -> str | None:
     """Return the last value, in small letters, that a SET of the script gives a setting; None where none does."""
     found = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +17,11 @@ from reslice.audit.script import Script, script_of
 from reslice.audit.text import Text
 from reslice.audit.writes import writes_of
 from reslice.reading import parse
+
+DECLARATION = re.compile(
+    r"(?i)\b(?:create\b[^;(]{0,100}\btable\b(?:(?!\bas\b)[^;(]){1,300}\(|create\s+unique\b|alter\s+table\b)[^;]*;?"
+)
+"""What a statement looks like that declares a table, or a key of one; others look so as well."""
 
 
 def answer(source: Source, dialect: str | None, known: Known) -> Answer:
@@ -38,7 +44,11 @@ def tables_in(source: Source, dialect: str | None) -> dict[str, Table]:
     found: dict[str, Table] = {}
 
     def read(text: Text) -> Answer:
-        script, _ = read_sql(text, dialect or dialect_for(source.path), {})
+        named = dialect or dialect_for(source.path)
+        declarations = "\n;\n".join(each[0] for each in DECLARATION.finditer(text.text))
+        script, unread = read_sql(Text(text.path, declarations), named, {})
+        if unread:  # such as a comment that looks like one
+            script, _ = read_sql(text, named, {})
         found.update(declared([each.node for each in script.statements], script.dialect))
         return Answer()
 

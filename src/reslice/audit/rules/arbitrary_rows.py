@@ -42,7 +42,7 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.predicates import reached
 from reslice.audit.rule import Found
-from reslice.audit.scope import is_in_query
+from reslice.audit.scope import place_of
 from reslice.audit.write import Way, Write
 from reslice.reading.statements import flat
 
@@ -59,7 +59,7 @@ def write(write: Write) -> Iterator[Found]:
     note: Found | None = None
     for select in reached(write.query):
         for node, detail in _arbitrary(write, select):
-            span = write.spot(node) if is_in_query(write, node) else write.span
+            span = place_of(write, node)
             if (span, detail) not in seen:
                 seen.add((span, detail))
                 yield Found(span, detail, Sort.NOTE if _is_looked_up(node, select) else Sort.FINDING)
@@ -208,6 +208,6 @@ def _any_value(write: Write, select: exp.Select) -> Found | None:
     for each in _own(select, exp.AggFunc):
         is_decided = isinstance(each.parent, exp.Window | exp.WithinGroup | exp.IgnoreNulls)
         if isinstance(each, _ANY) and not is_decided and each.find(exp.HavingMax, exp.Order) is None:
-            span = write.spot(each) if is_in_query(write, each) else write.span
+            span = place_of(write, each)
             return Found(span, f"{write.shown(each)} takes any value of its group", Sort.NOTE)
     return None

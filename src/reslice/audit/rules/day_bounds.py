@@ -34,7 +34,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.predicates import Condition, is_time, leaf_of, query_conditions, subject_of
 from reslice.audit.replacement import compared
 from reslice.audit.rule import Found
-from reslice.audit.scope import is_in_query
+from reslice.audit.scope import place_of
 from reslice.audit.values import CLOCK, Value
 from reslice.audit.write import Way, Write
 
@@ -90,7 +90,7 @@ def _is_cut(write: Write, name: str) -> bool:
 
 def _judged(write: Write, each: Condition, column: str) -> Found | None:
     node = each.node
-    span = write.spot(node) if is_in_query(write, node) else write.span
+    span = place_of(write, node)
     shown, name = write.shown(node), each.subject.column.name
     value = each.values[-1]
     if value.is_last_second and value.kind == "time":

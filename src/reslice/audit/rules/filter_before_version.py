@@ -32,7 +32,7 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.predicates import conditions, is_dated, leaf_of, subject_of
 from reslice.audit.rule import Found
-from reslice.audit.scope import is_in_query
+from reslice.audit.scope import place_of
 from reslice.audit.versions import Choice, before, choices
 from reslice.audit.write import Way, Write
 from reslice.reading.marks import MARK
@@ -63,7 +63,7 @@ def write(write: Write) -> Iterator[Found]:
             sort = _sort(write, choice, condition, select)
             if sort is None:
                 continue
-            span = write.spot(condition) if is_in_query(write, condition) else write.span
+            span = place_of(write, condition)
             own = _columns(condition)
             if span not in spans and own not in columns:
                 spans.add(span)

@@ -33,7 +33,7 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.predicates import reached
 from reslice.audit.rule import Found
-from reslice.audit.scope import is_in_query, own_names
+from reslice.audit.scope import own_names, place_of
 from reslice.audit.values import value_of
 from reslice.audit.write import Way, Write
 from reslice.reading.statements import flat
@@ -51,7 +51,7 @@ def write(write: Write) -> Iterator[Found]:
         for condition, maximum in _conditions(write, select):
             if _is_guard(condition):
                 continue
-            span = write.spot(condition) if is_in_query(write, condition) else write.span
+            span = place_of(write, condition)
             looks_back = _looks_back(condition, maximum)
             if not write.is_aggregate:
                 text = f"rows before the newest of {write.table} that come late are never added"

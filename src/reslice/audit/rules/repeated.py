@@ -39,7 +39,7 @@ from sqlglot import exp
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.uniqueness import declared_finer, finer_columns
-from reslice.audit.write import Way, Write
+from reslice.audit.write import Way, Write, listed
 
 HELP = "match by every column that the source is grouped by, or group it by the key alone"
 _SILENT = frozenset({"duckdb", "mysql", "sqlite", "clickhouse", "doris", "starrocks", "singlestore"})
@@ -52,8 +52,8 @@ def write(write: Write) -> Iterator[Found]:
     if more is None:
         yield from _by_declaration(write)
         return
-    keys = " and ".join(write.keys)
-    text = f"the source has a row for each {' and '.join(more)} too, and rows are matched by {keys} alone"
+    keys = listed(write.keys)
+    text = f"the source has a row for each {listed(more)} too, and rows are matched by {keys} alone"
     happens = (
         "one of its rows is kept and the others are lost, without a word" if is_silent(write) else "the statement fails"
     )
@@ -70,8 +70,8 @@ def _by_declaration(write: Write) -> Iterator[Found]:
     if finer is None:
         return
     table, key = finer
-    keys = " and ".join(write.keys)
-    text = f"{table} is declared to have a row for each {' and '.join(key)}, and rows are matched by {keys}"
+    keys = listed(write.keys)
+    text = f"{table} is declared to have a row for each {listed(key)}, and rows are matched by {keys}"
     place = write.spot(write.node.args.get("on")) if isinstance(write.node, exp.Merge) else write.span
     yield Found(place, f"{text}: whether several share one {keys} is not said", Sort.UNKNOWN)
 

@@ -43,7 +43,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.predicates import conditions, query_conditions
 from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import overwrites_all
-from reslice.audit.scope import asked, is_by_placeholder, is_in_query
+from reslice.audit.scope import asked, is_by_placeholder, place_of
 from reslice.audit.unstable import Sort as Made
 from reslice.audit.unstable import Unstable, Use, is_new_id, sort_of, unstable
 from reslice.audit.values import CLOCK
@@ -72,7 +72,7 @@ def write(write: Write) -> Iterator[Found]:
             continue
         is_note = (is_whole and made is Made.CLOCK) or is_new_id(first)
         place = first.holder.parent if isinstance(first.holder.parent, exp.Alias) else first.holder
-        span = write.spot(place) if is_in_query(write, place) else write.span
+        span = place_of(write, place)
         help_ = _HELP_CHANCE if made is Made.CHANCE else ""
         yield Found(span, _why(write, first), Sort.NOTE if is_note else Sort.FINDING, help_)
 

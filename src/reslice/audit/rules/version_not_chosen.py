@@ -39,7 +39,7 @@ from reslice.audit.known import name_of
 from reslice.audit.naming import is_run_name
 from reslice.audit.predicates import reached
 from reslice.audit.rule import Found
-from reslice.audit.scope import is_in_query
+from reslice.audit.scope import place_of
 from reslice.audit.script import Script
 from reslice.audit.write import Way, Write
 from reslice.reading.outputs import JobQuery
@@ -54,7 +54,7 @@ def write(write: Write) -> Iterator[Found]:
         return
     for table, column, node in _unchosen(write.query, write.script):
         if table != write.table:
-            yield Found(write.spot(node) if is_in_query(write, node) else write.span, _why(table, column))
+            yield Found(place_of(write, node), _why(table, column))
             return
 
 
