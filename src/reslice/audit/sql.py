@@ -19,7 +19,7 @@ from reslice.audit.writes import writes_of
 from reslice.reading import parse
 
 DECLARATION = re.compile(
-    r"(?i)\b(?:create\b[^;(]{0,100}\btable\b(?:(?!\bas\b)[^;(]){1,300}\(|create\s+unique\b|alter\s+table\b)[^;]*;?"
+    r"(?i)\b(?:create\b[^;(]{0,40}\btable\b(?:(?!\bas\b)[^;(]){1,160}\(|create\s+unique\b|alter\s+table\b)[^;]*;?"
 )
 """What a statement looks like that declares a table, or a key of one; others look so as well."""
 
