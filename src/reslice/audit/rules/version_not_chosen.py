@@ -73,7 +73,7 @@ def script(script: Script) -> Iterator[Found]:
 
 
 def _why(table: str, column: str) -> str:
-    return f"{table} holds the rows of several runs, told apart by {column}, and no condition chooses one"
+    return f"{table} holds several versions of the same rows, told apart by {column}, and no condition chooses one"
 
 
 def _unchosen(query: JobQuery, script: Script) -> Iterator[tuple[str, str, exp.Expr]]:
