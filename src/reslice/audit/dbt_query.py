@@ -78,6 +78,9 @@ def write_of(model: Model, known: Known, variables: Mapping[str, object]) -> lis
 def _write(
     model: Model, script: Script, statement: Statement, query: JobQuery, way: Way, keys: tuple[str, ...]
 ) -> Write:
+    grain = grain_by(query, keys)
+    # Rows of which it is not known what there is one of may be single events that were only looked up in a group.
+    is_known = grain is not None or way is Way.APPEND
     config = {key: each.value for key, each in model.config.items()} | {"strategy": model.strategy}
     return Write(
         script,
@@ -85,9 +88,9 @@ def _write(
         model.name,
         way,
         query,
-        is_aggregate(query),
+        is_aggregate(query) and is_known,
         model.span,
-        grain=grain_by(query, keys),
+        grain=grain,
         keys=keys if way in (Way.UPSERT, Way.KEYED) else (),
         matches=tuple(Match(key, exp.column(key)) for key in keys) if way in (Way.UPSERT, Way.KEYED) else (),
         is_atomic=True,

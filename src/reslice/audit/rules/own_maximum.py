@@ -49,7 +49,7 @@ def write(write: Write) -> Iterator[Found]:
         return
     for select in reached(write.query):
         for condition, maximum in _conditions(write, select):
-            if _is_guard(condition):
+            if is_guard(condition):
                 continue
             span = place_of(write, condition)
             looks_back = _looks_back(condition, maximum)
@@ -134,7 +134,7 @@ def is_own_maximum(write: Write, select: exp.Select) -> bool:
     return is_own and select.args.get("group") is None and (has_maximum or is_newest)
 
 
-def _is_guard(condition: exp.Expr) -> bool:
+def is_guard(condition: exp.Expr) -> bool:
     """Whether a condition compares no column of a row, so that it only says whether to run at all: once a day."""
     inner = condition.unnest()
     if not isinstance(inner, exp.GT | exp.GTE | exp.LT | exp.LTE):

@@ -43,6 +43,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.predicates import conditions, query_conditions
 from reslice.audit.rule import Found
 from reslice.audit.rules.emptied_for_range import overwrites_all
+from reslice.audit.rules.own_maximum import is_guard
 from reslice.audit.scope import asked, is_by_placeholder, place_of
 from reslice.audit.unstable import Sort as Made
 from reslice.audit.unstable import Unstable, Use, is_new_id, sort_of, unstable
@@ -96,6 +97,8 @@ def _is_harmless(write: Write, each: Unstable) -> bool:
         return False
     marks = write.script.outside
     where = each.select.args.get("where")
+    if is_guard(each.holder) or _keeps_out_the_future(each.holder):
+        return True
     own = list(conditions(each.holder, marks))
     if not own or any(found.kind != "high" for found in own):
         return False
@@ -103,6 +106,17 @@ def _is_harmless(write: Write, each: Unstable) -> bool:
     subject = own[0].subject.column.sql()
     lows = [found for found in others if found.kind != "high" and found.subject.column.sql() == subject]
     return all(value.base != CLOCK for found in lows for value in found.values) and len(flat(each.holder)) == 1
+
+
+def _keeps_out_the_future(holder: exp.Expr) -> bool:
+    """Whether a condition only says that something is not later than now."""
+    inner = holder.unnest()
+    if not isinstance(inner, exp.LT | exp.LTE):
+        return False
+    value = inner.expression
+    is_bare = value.find(exp.Sub, exp.Add, exp.Interval, exp.Column, exp.Select, exp.Case, exp.If) is None
+    is_now = any(sort_of(each) is Made.CLOCK for each in value.walk())
+    return is_bare and is_now and all(sort_of(each) is None for each in inner.this.walk())
 
 
 def _why(write: Write, each: Unstable) -> str:
