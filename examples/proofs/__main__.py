@@ -68,7 +68,7 @@ def run(wanted: list[Setup], cases: list[Case], file: Path) -> Results:
         row = connection.execute("SHOW server_version").fetchone()
     assert row is not None, "a server has a version"
     known = results.read(file)
-    environments = dict.fromkeys(each.environment for each in wanted)
+    environments = dict.fromkeys(["", *(each.environment for each in wanted)])  # ours is that of the judge
     versions = {**known.versions, **results.versions(environments, row[0])}
     known = replace(known, day=datetime.now(UTC).strftime("%Y-%m-%d"), versions=versions)
     folder = Path(tempfile.mkdtemp(prefix="reslice-proofs-"))

@@ -138,7 +138,8 @@ def _measured(results: Results) -> Iterator[str]:
     yield f"{results.day}, with what `make proofs` installs, each tool in an environment of its own:"
     yield ""
     names = {"own": "by hand, and the judge", "dbt": "dbt", "sqlmesh": "SQLMesh", "dlt": "dlt"}
-    yield from (f"- {told}: {_versions(results.versions[name])}" for name, told in names.items())
+    known = {name: told for name, told in names.items() if name in results.versions}
+    yield from (f"- {told}: {_versions(results.versions[name])}" for name, told in known.items())
     yield ""
     yield STARTED.format(range=RANGE)
 
