@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from reslice.reading.outputs import JobQuery, grain
 
-_DEPTH_LIMIT = 30
+_QUERIES_MAX = 200
+"""How many of the queries within one are looked at."""
 _SPINE = re.compile(
     r"(?:.*_)?(?:calendar|spine|dates?|days|months|weeks|hours|periods|date_dim|dim_dates?|dim_day)(?:_.*)?"
 )
@@ -30,15 +31,20 @@ _PICKS = (
 """Aggregate functions that choose one of several values, and add nothing up."""
 
 
-def is_aggregate(query: JobQuery, tree: exp.Expr | None = None, depth: int = 0) -> bool:
+def is_aggregate(query: JobQuery) -> bool:
     """Whether a query's rows are aggregated, by itself or in what it selects from first; a join to one is none."""
-    tree = query.tree if tree is None else tree
-    if depth > _DEPTH_LIMIT:
+    return _is_aggregate(query, query.tree, set())
+
+
+def _is_aggregate(query: JobQuery, tree: exp.Expr, seen: set[int]) -> bool:
+    """Tell it of one of the queries within; one that was looked at already adds nothing."""
+    if len(seen) > _QUERIES_MAX or id(tree) in seen:
         return False
+    seen.add(id(tree))
     if isinstance(tree, exp.SetOperation):
-        return any(is_aggregate(query, each, depth + 1) for each in (tree.this, tree.expression))
+        return any(_is_aggregate(query, each, seen) for each in (tree.expression, tree.this))
     if isinstance(tree, exp.Subquery):
-        return is_aggregate(query, tree.this, depth + 1)
+        return _is_aggregate(query, tree.this, seen)
     if not isinstance(tree, exp.Select):
         return False
     if tree.args.get("group") is not None or any(map(_aggregates, tree.expressions)):
@@ -49,11 +55,11 @@ def is_aggregate(query: JobQuery, tree: exp.Expr | None = None, depth: int = 0) 
     relations = query.relations(tree)
     alias = start.this.alias_or_name.lower()
     inner = relations.get(alias)
-    if (inner is not None and is_aggregate(query, inner, depth + 1)) or _is_pivoted(start.this):
+    if (inner is not None and _is_aggregate(query, inner, seen)) or _is_pivoted(start.this):
         return True
     if not _is_spine(start.this, inner):
         return False
-    return any(each is not None and is_aggregate(query, each, depth + 1) for each in relations.values())
+    return any(each is not None and _is_aggregate(query, each, seen) for each in relations.values())
 
 
 def _takes_apart(select: exp.Select) -> bool:

@@ -10,7 +10,7 @@ from reslice.audit.known import Known
 from reslice.reading.bounds import conjuncts
 from reslice.reading.outputs import JobQuery
 
-_DEPTH_LIMIT = 30
+_DEPTH_LIMIT = 12
 _KEEPS_NULL = (
     exp.Paren,
     exp.Cast,

@@ -13,6 +13,7 @@ from reslice.audit.write import Way, Write
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import is_temporary, written_query
 
+_PARTS_MAX = 20
 Stages = dict[str, JobQuery | None]
 """What each stage holds, by its name in small letters; None where that cannot be read."""
 
@@ -96,10 +97,12 @@ def _by_its_columns(write: Write) -> JobQuery:
 
 
 def _together(several: list[JobQuery]) -> JobQuery:
-    """Return what a stage holds that several writes fill."""
+    """Return what a stage holds that several writes fill; of very many the first are taken for all."""
+    several = several[:_PARTS_MAX]
     tree: exp.Query = several[0].tree
-    for each in several[1:]:
-        tree = exp.Union(this=tree.copy(), expression=each.tree.copy(), distinct=False)
+    for place, each in enumerate(several[1:]):
+        first = tree if place else tree.copy()
+        tree = exp.Union(this=first, expression=each.tree.copy(), distinct=False)
     query = JobQuery(tree, several[0].dialect)
     for each in several:
         query.named = each.named | query.named

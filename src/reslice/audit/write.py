@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -30,6 +30,11 @@ class Way(StrEnum):
     OVERWRITE = "overwrite"  # INSERT OVERWRITE, replace_where, partitions: the statement says what it replaces
     SYNC = "sync"  # a MERGE that also deletes rows that the source does not have
     UPDATE = "update"  # rows that are there are changed, and none is added
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them."""
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 @dataclass(slots=True, eq=False)

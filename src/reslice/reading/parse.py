@@ -33,6 +33,8 @@ _FIRST_WORDS = re.compile(
     r"(?i)(?:insert\s+(?:into|overwrite)|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
     r"|begin\b|commit\b|drop\s|go\s*$|exec\s|use\s|select\s|with\s)"
 )
+_HASH_TABLES = frozenset({"tsql", "fabric"})
+"""Dialects in which the name of a temporary table begins with #."""
 _BRACKETS = re.compile(
     r"(?im)^[ \t]*(?:go|(?:begin|end)(?:[ \t]+(?:try|catch))?|save[ \t]+tran(?:saction)?[ \t]+\w+"
     r"|set[ \t]+transaction[ \t]+isolation[ \t]+level[ \t]+[a-z ]+)[ \t]*$"
@@ -130,9 +132,21 @@ def _read(name: str, text: str, dialect: str, mark: Marking, unread_max: int | N
                         break
                     continue
             found = [each for each in piece.read if each is not None]
+            if dialect in _HASH_TABLES and "#" in piece.text:
+                _with_their_hash(found)
             script.statements += found
             script.offsets += [piece.start] * len(found)
     return script
+
+
+def _with_their_hash(statements: Sequence[exp.Expr]) -> None:
+    """Let the name of a temporary table begin with its #, as it is another table than the one without."""
+    for statement in statements:
+        for name in statement.find_all(exp.Identifier):
+            for kind, begin in (("temporary", "#"), ("global_", "##")):
+                if name.args.get(kind):
+                    name.set(kind, None)
+                    name.set("this", f"{begin}{name.this}")
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ from reslice.audit.carried import carried
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.steps import names_of
-from reslice.audit.write import Way, Write
+from reslice.audit.write import Way, Write, listed
 from reslice.reading.marks import MARK
 
 HELP = "compute the whole figure of the range from the source, and put it in the place of the stored one"
@@ -79,7 +79,7 @@ def _said(write: Write, sort: Sort, several: list[Added]) -> Found:
     text = f"{first.column} is set to {write.shown(first.node)}"
     others = [each.column for each in several[1:]]
     if others:
-        text += f", and {' and '.join(others)} in the same way"
+        text += f", and {listed(others)} in the same way"
     where = write.spot(first.node)
     if sort is Sort.UNKNOWN:
         return Found(where, f"{text}: that grows with each run, unless {first.column} is a document", sort)

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from reslice.audit.rule import Found
-from reslice.audit.write import Way, Write
+from reslice.audit.write import Way, Write, listed
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
 _WITH_HELP = "make the delete a statement of its own, before the insert and in the same transaction"
@@ -41,12 +41,12 @@ _WITH_HELP = "make the delete a statement of its own, before the insert and in t
 def write(write: Write) -> Iterator[Found]:
     """Yield an append of groups that a key of the table does not let in twice."""
     if write.way is Way.RANGED and write.refused_by is not None and _is_unseen(write):
-        columns = " and ".join(write.refused_by)
+        columns = listed(write.refused_by)
         detail = f"the INSERT does not wait for the DELETE beside it in WITH, and {write.called} takes one row for each"
         yield Found(write.span, f"{detail} {columns}: a second run ends with an error", help=_WITH_HELP)
     if write.way is not Way.APPEND or not write.is_aggregate or write.refused_by is None:
         return
-    columns = " and ".join(write.refused_by)
+    columns = listed(write.refused_by)
     detail = f"{write.called} takes one row for each {columns}: a second run adds the same ones, and ends with an error"
     yield Found(write.span, detail)
 

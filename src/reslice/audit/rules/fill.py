@@ -32,7 +32,7 @@ from sqlglot import exp
 from reslice.audit.aggregate import only_picks
 from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
-from reslice.audit.write import Way, Write
+from reslice.audit.write import Way, Write, listed
 
 HELP = "remove the range that is computed in the same transaction, then insert it whole"
 
@@ -47,9 +47,7 @@ def write(write: Write) -> Iterator[Found]:
         detail = f"nothing is added to {write.called} where {write.log} tells that it was done"
         yield Found(write.span, f"{detail}: a correction of the source never arrives")
         return
-    row = f"a row of {write.called}" + (
-        f" whose {' and '.join(write.keys)} is there" if write.keys else " that is there"
-    )
+    row = f"a row of {write.called}" + (f" whose {listed(write.keys)} is there" if write.keys else " that is there")
     is_choice = write.query is not None and only_picks(write.query)
     sort = Sort.NOTE if is_choice else Sort.FINDING
     yield Found(write.span, f"{row} keeps its old figures: a correction of the source never arrives", sort)

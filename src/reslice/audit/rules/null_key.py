@@ -30,7 +30,7 @@ Good (snowflake):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -42,13 +42,17 @@ from reslice.audit.write import Way, Write
 
 HELP = "compare the column so that NULL equals NULL (IS NOT DISTINCT FROM), or give it a value in place of NULL"
 
+_COLUMNS_MAX = 40
+"""How many columns of a key are looked at."""
+
 
 def write(write: Write) -> Iterator[Found]:
     """Yield the first column of a key that can be NULL by what the text says."""
     if write.way not in (Way.UPSERT, Way.FILL, Way.KEYED):
         return
-    for match in write.matches:
-        why = _why(write, match)
+    names = {table: name for name, table in table_columns(write).items()}
+    for match in write.matches[:_COLUMNS_MAX]:
+        why = _why(write, match, names)
         if why:
             place = write.spot(match.other) if isinstance(write.node, exp.Merge) else write.span
             detail = f"{match.column} can be NULL ({why}), and NULL equals nothing: each run adds such rows again"
@@ -56,13 +60,13 @@ def write(write: Write) -> Iterator[Found]:
             return
 
 
-def _why(write: Write, match: Match) -> str:
+def _why(write: Write, match: Match, names: Mapping[str, str]) -> str:
     """Return what says that a column of the key can be NULL; empty where nothing does, or where it does no harm."""
     declared = write.declared
     is_equal = any(match.column in key for key in declared.equal_nulls)
     if match.is_null_safe or is_equal or match.column in declared.not_null:
         return ""
-    source = _source(write, match)
+    source = _source(write, match, names)
     if source.is_never:
         return ""
     if source.why:
@@ -70,14 +74,13 @@ def _why(write: Write, match: Match) -> str:
     return f"{write.called} is declared to take it" if declared.takes_null(match.column) else ""
 
 
-def _source(write: Write, match: Match) -> Nulls:
+def _source(write: Write, match: Match, names: Mapping[str, str]) -> Nulls:
     """Return whether the column that a key is compared with can be NULL."""
     query = write.query
     if query is None:
         return Nulls()
     if isinstance(match.other, exp.Coalesce):
         return Nulls(is_never=True)
-    names = {table: name for name, table in table_columns(write).items()}
     name = names.get(match.column, match.column)
     if isinstance(match.other, exp.Column) and isinstance(write.node, exp.Merge):
         name = match.other.name.lower()

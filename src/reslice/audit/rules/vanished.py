@@ -40,7 +40,7 @@ from reslice.audit.finding import Sort
 from reslice.audit.rule import Found
 from reslice.audit.rules.accumulates import accumulated, accumulates_before
 from reslice.audit.rules.repeated import repeated
-from reslice.audit.write import Way, Write
+from reslice.audit.write import Way, Write, listed
 
 HELP = "remove the rows of the range that the source does not have any more, in the same transaction"
 _RANGE_HELP = "remove the rows of the range that is computed, not those of the days that came back"
@@ -50,7 +50,7 @@ def write(write: Write) -> Iterator[Found]:
     """Yield a write that finds old rows by new keys, of rows that are aggregated."""
     if write.way not in (Way.UPSERT, Way.KEYED) or not write.is_aggregate or _is_told_elsewhere(write):
         return
-    keys = " and ".join(write.keys) or "its key"
+    keys = listed(write.keys) or "its key"
     if write.way is Way.KEYED and write.grain is not None and write.keys and set(write.keys) < set(write.grain):
         detail = f"rows of {write.called} are removed by each {keys} that is computed"
         yield Found(write.span, f"{detail}: the rows of one that has none any more stay", Sort.NOTE, _RANGE_HELP)
