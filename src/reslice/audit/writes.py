@@ -266,7 +266,7 @@ def _take_removal(write: Write, history: History, index: int) -> None:
         return
     write.delete, write.way = removal.statement, removal.way
     if removal.way is Way.KEYED:
-        if not _comes_back(removal, write):
+        if not removal.matches or not _comes_back(removal, write):
             write.way = Way.RANGED
         write.matches = removal.matches
         write.keys = tuple(each.column for each in removal.matches)
