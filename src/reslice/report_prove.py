@@ -279,7 +279,10 @@ def _at_once_texts(proof: Proof, found: AtOnce) -> Iterator[str]:
         told = "; ".join([f"rows {alone.rows} → {last.state.rows}", *moved])
         yield f"no: two at once left other rows than one: {told}"
     if refused:
-        yield f"of two, one failed {counted(len(refused), 'time')}: {escaped(refused[0].said)}"
+        why = refused[0].said
+        if "lock on file" in why:
+            why = "it could not open the file, since DuckDB lets one process write"
+        yield f"of two, one failed {counted(len(refused), 'time')}: {escaped(why)}"
 
 
 def _talk(proof: Proof) -> Iterator[str]:
