@@ -162,9 +162,11 @@ def is_without_rows(node: exp.Create) -> bool:
     return is_none or (where is not None and any(is_never(each) for each in flat(where.this)))
 
 
-def is_never(condition: exp.Expr | None) -> bool:
-    """Whether a condition holds for no row, as 1 = 0 does."""
-    condition = condition.unnest() if condition is not None else None
+def is_never(condition: object) -> bool:
+    """Whether a condition holds for no row, as 1 = 0 does; where there is none, it is no condition."""
+    if not isinstance(condition, exp.Expr):
+        return False
+    condition = condition.unnest()
     if isinstance(condition, exp.Boolean):
         return not condition.this
     if isinstance(condition, exp.EQ):

@@ -63,6 +63,17 @@ def nulls_of(query: JobQuery, name: str, known: Known, tree: exp.Expr | None = N
     return _UNKNOWN
 
 
+def nulls_made(value: exp.Expr) -> Nulls:
+    """Return whether a value is made NULL by what it says itself, such as NULLIF."""
+    return _of_choice(value) if isinstance(value, exp.Case | exp.If) else _of_word(value)
+
+
+def _of_word(value: exp.Expr) -> Nulls:
+    if isinstance(value, exp.Null):
+        return Nulls("it is written as NULL")
+    return Nulls("NULLIF makes it NULL") if isinstance(value, exp.Nullif) else _UNKNOWN
+
+
 def _of_value(query: JobQuery, value: exp.Expr, select: exp.Select, known: Known, depth: int) -> Nulls:
     while isinstance(value, _KEEPS_NULL) and isinstance(value.this, exp.Expr):
         value = value.this
@@ -70,15 +81,9 @@ def _of_value(query: JobQuery, value: exp.Expr, select: exp.Select, known: Known
         return _NEVER if isinstance(value.expressions[-1], exp.Literal) else _UNKNOWN
     if isinstance(value, exp.Literal | exp.Count):
         return _NEVER
-    if isinstance(value, exp.Null):
-        return Nulls("it is written as NULL")
-    if isinstance(value, exp.Nullif):
-        return Nulls("NULLIF makes it NULL")
-    if isinstance(value, exp.Case | exp.If):
-        return _of_choice(value)
     if isinstance(value, exp.Column):
         return _of_column(query, value, select, known, depth)
-    return _UNKNOWN
+    return nulls_made(value)
 
 
 def _of_choice(value: exp.Case | exp.If) -> Nulls:

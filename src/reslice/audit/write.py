@@ -116,7 +116,7 @@ class Write:
 
     def spot(self, node: exp.Expr | None) -> tuple[int, int]:
         """Return where a part of the write stands in the file; the whole write where the part has no place."""
-        if node is None or not any("start" in each.meta for each in node.walk()):
+        if not isinstance(node, exp.Expr) or not any("start" in each.meta for each in node.walk()):
             return self.span
         return self.script.span(node, self.statement)
 

@@ -36,7 +36,7 @@ from sqlglot import exp
 
 from reslice.audit.matching import Match
 from reslice.audit.naming import table_columns
-from reslice.audit.nulls import Nulls, nulls_of
+from reslice.audit.nulls import Nulls, nulls_made, nulls_of
 from reslice.audit.rule import Found
 from reslice.audit.write import Way, Write
 
@@ -84,4 +84,7 @@ def _source(write: Write, match: Match, names: Mapping[str, str]) -> Nulls:
     name = names.get(match.column, match.column)
     if isinstance(match.other, exp.Column) and isinstance(write.node, exp.Merge):
         name = match.other.name.lower()
-    return nulls_of(query, name, write.script.known)
+    found = nulls_of(query, name, write.script.known)
+    if found.why or found.is_never or match.other is None:
+        return found
+    return nulls_made(match.other)
