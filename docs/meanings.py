@@ -258,7 +258,7 @@ EXIT_CODES: dict[int, tuple[str, str, str]] = {
     0: ("Done, or nothing to do.", "as the message says", "go on"),
     1: (
         "The command worked, and its answer is no: `verify` or `status` found a difference, `doctor` something "
-        "wrong, or `plan --exit-code` changes.",
+        "wrong, `audit` a finding, `prove` no proof, or `plan --exit-code` changes.",
         "untouched",
         "a person looks",
     ),
