@@ -79,8 +79,8 @@ def _write(
     model: Model, script: Script, statement: Statement, query: JobQuery, way: Way, keys: tuple[str, ...]
 ) -> Write:
     grain = grain_by(query, keys)
-    # Rows of which it is not known what there is one of may be single events that were only looked up in a group.
-    is_known = grain is not None or way is Way.APPEND
+    # What is deleted by a key may be single events, where it is not known what the query has one row of.
+    is_known = grain is not None or way is not Way.KEYED
     config = {key: each.value for key, each in model.config.items()} | {"strategy": model.strategy}
     return Write(
         script,
