@@ -27,7 +27,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    files = [each for each in sorted(CASES.rglob("*")) if each.suffix in (".sql", ".py") and not _in_dbt(each)]
+    files = [each for each in sorted(CASES.rglob("*")) if each.suffix in (".sql", ".hql", ".py") and not _in_dbt(each)]
     folders = sorted(each.parent for each in CASES.glob("dbt/*/expect.txt"))
     return [*map(_case, files), *map(_folder_case, folders)]
 

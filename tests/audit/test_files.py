@@ -140,8 +140,8 @@ def test_a_pattern_is_matched_and_a_path_that_leads_to_nothing_is_told(here: Pat
 
 
 def test_a_file_of_any_suffix_is_read_where_it_is_named(tmp_path: Path) -> None:
-    file = written(tmp_path / "job.hql")
-    assert named(tmp_path, file) == [("job.hql", "sql")]
+    file = written(tmp_path / "job.ddl")
+    assert named(tmp_path, file) == [("job.ddl", "sql")]
     assert named(tmp_path, tmp_path) == []
 
 
@@ -219,3 +219,19 @@ def test_a_table_is_known_in_every_file_that_is_read_with_it(tmp_path: Path) -> 
     assert {each.code for each in audit([tmp_path], "postgres").findings} == {"RS101"}
     written(tmp_path / "z.sql", "create table daily_orders (order_date date primary key, orders bigint);")
     assert "RS101" not in {each.code for each in audit([tmp_path], "postgres").findings}
+
+
+def test_a_suffix_of_one_database_tells_the_dialect_and_a_placeholder_is_shown_as_it_was_written(
+    tmp_path: Path,
+) -> None:
+    text = (
+        "delete from ${to} where day = '${day}';\n"
+        "insert into ${to} select day, sum(n) from t where day = '${day}' group by day;\n"
+    )
+    written(tmp_path / "nightly.hql", text)
+    audited = audit([tmp_path])
+    assert audited.guessed == ()
+    assert [each.code for each in audited.findings] == ["RS202"]
+    assert "in hive" in audited.findings[0].detail
+    assert "${to} stays without these rows" in audited.findings[0].detail
+    assert audited.findings[0].table == "${to}"

@@ -1,4 +1,4 @@
-"""In which dialect the SQL of a folder is, where its owner has told another tool: the `dialect` of `.sqlfluff`."""
+"""In which dialect a file is, where its owner says so: the `dialect` of `.sqlfluff`, or a suffix of one database."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from reslice.reading import parse
 _FILE = ".sqlfluff"
 _CALLED = {"sparksql": "spark", "greenplum": "postgres", "athena": "athena", "mariadb": "mysql"}
 """Of dialects of that tool, those that go by another name here."""
+_SUFFIXES = {".hql": "hive"}
 
 
 def dialect_for(path: Path) -> str | None:
-    """Return the dialect that the nearest `.sqlfluff` in the folders of a file names; None where there is none."""
+    """Return the dialect that the nearest `.sqlfluff` in the folders of a file names, or else the file's own suffix.
+
+    None where neither does.
+    """
     for folder in Path(os.path.abspath(path)).parents:
         found = _said_in(str(folder))
         if found is not None:
             return found
-    return None
+    return _SUFFIXES.get(path.suffix.lower())
 
 
 @cache

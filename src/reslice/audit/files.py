@@ -38,7 +38,7 @@ class Kind(StrEnum):
     DBT = "dbt"
 
 
-_KINDS = {".sql": Kind.SQL, ".py": Kind.PYTHON}
+_KINDS = {".sql": Kind.SQL, ".hql": Kind.SQL, ".py": Kind.PYTHON}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,12 +46,14 @@ class Source:
     """One thing to read: a file, or the folder of a dbt project.
 
     `path` leads to it as it was named. Of a project, `only` are the files and folders in it that were asked for; it is
-    empty where all of it was. What lies in a project beside the folders that dbt reads are sources of their own.
+    empty where all of it was. What lies in a project beside the folders that dbt reads are sources of their own. A
+    large project is several sources: `part` says which of how many it is.
     """
 
     path: Path
     kind: Kind
     only: tuple[Path, ...] = ()
+    part: tuple[int, int] = (0, 1)
 
 
 @dataclass(slots=True)

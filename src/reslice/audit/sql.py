@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from reslice.audit.dialects import dialect_for
@@ -89,7 +90,9 @@ def judged(script: Script) -> Iterator[Finding]:
             yield finding(rule, found, script.text, begins=line(found))
         for write in writes if "write" in rule.checks else ():
             for found in rule.checks["write"](write):
-                yield finding(rule, found, script.text, table=write.table, begins=line(found))
+                told = replace(found, detail=script.marked.shown(found.detail))
+                table = script.marked.shown(write.table)
+                yield finding(rule, told, script.text, table=table, begins=line(found))
 
 
 def finding(rule: Rule, found: Found, text: Text, *, table: str = "", begins: int = 0) -> Finding:
