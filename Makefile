@@ -89,6 +89,7 @@ format: $(READY) ## Put the code into shape
 bench: $(READY) ## Measure, side by side with hand-written SQL, and write docs/performance.md
 	$(BIN)/python -m bench.bench
 	$(BIN)/python -m bench.postgres
+	$(BIN)/python -m bench.audit
 
 examples: grocery flights lineitem ## The main job on three tables of real size, each checked by plain Python
 

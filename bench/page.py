@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import ledger_page, postgres_page
+from bench import audit_page, ledger_page, postgres_page
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -26,7 +26,7 @@ INTRODUCTION = """\
 # Performance
 
 Made by `make bench` (`python -m bench.bench`, and `--large` for the second table) and, for the last ones,
-by `python -m bench.postgres` and `python -m bench.ledger_size`; not edited by hand.
+by `python -m bench.postgres`, `python -m bench.ledger_size` and `python -m bench.audit`; not edited by hand.
 
 Facts: orders over 365 days and 50 channels in a DuckDB file, 18,250 groups. All contenders work on one file, in one
 run, taking turns; figures are medians. Before each round a surcharge flips, so that **every group really changes**:
@@ -231,6 +231,7 @@ def write_page() -> None:
     sections = [section(each) for each in sorted(results, key=lambda each: each.rows)]
     PAGE.parent.mkdir(exist_ok=True)
     pieces = [INTRODUCTION.strip(), *sections, *postgres_page.kept_sections(), *ledger_page.kept_sections()]
+    pieces += audit_page.kept_sections()
     PAGE.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
 
 

@@ -42,7 +42,10 @@ def answer(source: Source, dialect: str | None, known: Known) -> Answer:
         project.adapter = hinted({key: each.value for key, each in model.config.items()} for model in found.models)
         for model in found.models:
             model.adapter = project.adapter
-    answers = [_read(model, project, known) for model in found.models]
+    number, count = source.part
+    answers = [_read(model, project, known) for model in [*found.models][number::count]]
+    if number:
+        return _asked_for(source, answers)
     answers += [_python(text) for text in found.python]
     answers += [_snapshot(path) for folder in project.snapshot_folders() for path in sorted(folder.rglob("*.sql"))]
     answers.append(Answer(tuple(project.texts.values()), (), (*project.unparsed, *found.unparsed)))

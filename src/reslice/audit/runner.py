@@ -9,8 +9,9 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 
 from reslice.audit.files import Files, Kind, Source, content_of, files_of
@@ -19,7 +20,7 @@ from reslice.audit.known import Known, Table
 from reslice.audit.reader import READERS, reader_of
 from reslice.audit.sql import DECLARATION, tables_in
 from reslice.audit.suppress import applied
-from reslice.audit.workers import Died, Workers
+from reslice.audit.workers import SEVERAL, Died, Workers, processors
 
 Progress = Callable[[int, int], None]
 """Is told how many sources are done, and of how many."""
@@ -46,7 +47,8 @@ def audit(paths: Sequence[Path], dialect: str | None = None, on_progress: Progre
 
 def audit_files(files: Files, dialect: str | None = None, on_progress: Progress | None = None) -> Audited:
     """Return what files say of the writes in them."""
-    sources = files.sources
+    sources = [part for source in files.sources for part in _parts(source)]
+    are_large = any(source.part[1] > 1 for source in sources)
     declaring = [source for source in sources if source.kind is Kind.SQL and _declares(source.path)]
     total, done = len(declaring) + len(sources), 0
     known: dict[str, Table] = {}
@@ -57,11 +59,22 @@ def audit_files(files: Files, dialect: str | None = None, on_progress: Progress 
             done += 1
             _tell(on_progress, done, total)
         judge = partial(_judged, dialect, pickle.dumps(known))
-        for source, judged in zip(sources, workers.map(judge, sources), strict=True):
+        for source, judged in zip(sources, workers.map(judge, sources, are_large=are_large), strict=True):
             found.append(_lost(source, judged) if isinstance(judged, Died) else judged)
             done += 1
             _tell(on_progress, done, total)
     return _answer(files, found)
+
+
+def _parts(source: Source) -> list[Source]:
+    """Return a source as it is; a large dbt project as one for each processor."""
+    count = processors()
+    if source.kind is not Kind.DBT or count < 2:
+        return [source]
+    models = islice(source.path.rglob("*.sql"), 2 * SEVERAL)
+    if sum(1 for _ in models) < 2 * SEVERAL:
+        return [source]
+    return [replace(source, part=(number, count)) for number in range(count)]
 
 
 def _tell(on_progress: Progress | None, done: int, total: int) -> None:

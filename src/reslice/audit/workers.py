@@ -39,7 +39,7 @@ class Workers:
     """Processes that are started when there is work for them, and that end with the block."""
 
     def __init__(self, count: int | None = None) -> None:
-        self._count = min(_COUNT_MAX, _processors()) if count is None else count
+        self._count = min(_COUNT_MAX, processors()) if count is None else count
         self._idle: list[subprocess.Popen[bytes]] = []
         self._started: list[subprocess.Popen[bytes]] = []
         self._is_over = False
@@ -61,12 +61,18 @@ class Workers:
                 if stream is not None:
                     _close(stream)
 
-    def map(self, work: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value | Died]:
-        """Yield what `work`, a function that can be pickled, makes of each item, in order."""
-        if self._count < 2 or len(items) < SEVERAL:
+    def map(
+        self, work: Callable[[Item], Value], items: Sequence[Item], *, are_large: bool = False
+    ) -> Iterator[Value | Died]:
+        """Yield what `work`, a function that can be pickled, makes of each item, in order.
+
+        Where some `are_large`, each is a piece of work by itself, and few of them are enough for workers.
+        """
+        if self._count < 2 or (len(items) < SEVERAL and not are_large):
             yield from map(work, items)
             return
-        chunks = [items[at : at + _CHUNK] for at in range(0, len(items), _CHUNK)]
+        size = 1 if are_large else _CHUNK
+        chunks = [items[at : at + size] for at in range(0, len(items), size)]
         pending = iter(enumerate(chunks))
         taking = threading.Lock()
         ended: SimpleQueue[tuple[int, list[Value | Died]]] = SimpleQueue()
@@ -133,6 +139,6 @@ def _close(stream: Any) -> None:
         return
 
 
-def _processors() -> int:
+def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
