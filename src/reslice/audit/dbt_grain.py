@@ -14,7 +14,7 @@ from sqlglot import exp
 from reslice.reading.marks import MARK
 from reslice.reading.outputs import JobQuery, Output, grain, is_day, unit_of
 
-_ID = re.compile(r"(?:^|_)(?:id|ids|key|keys|uuid|guid|hash|sk|pk|skey|hashkey|address|account|number|no)$|_id_")
+_ID = re.compile(r"(?:^|_)(?:id|ids|key|keys|uuid|guid|hash|sk|pk|skey|hashkey|address|account)$|_id_")
 _CAREFUL = 2
 """A key of more columns than these was listed with care: what else is grouped by belongs to them."""
 _PERIOD = re.compile(r"^(?:date|day|ds|dt|dy)$|(?:^|_)(?:day|week|month|quarter|year|hour|minute)$")
