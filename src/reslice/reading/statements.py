@@ -39,7 +39,7 @@ def merged_query(merge: exp.Merge) -> exp.Query | None:
 
 def flat(condition: exp.Expr | None) -> list[exp.Expr]:
     """Return the conditions that all have to hold."""
-    if condition is None:
+    if not isinstance(condition, exp.Expr):  # False where a MERGE has no ON
         return []
     condition = condition.unnest()
     return list(condition.flatten()) if isinstance(condition, exp.And) else [condition]

@@ -131,7 +131,7 @@ def _assigned(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
         whens = node.args["whens"].expressions if node.args.get("whens") else []
         holders = [when.args["then"] for when in whens if isinstance(when.args.get("then"), exp.Update)]
     for holder in holders:
-        for each in holder.expressions:
+        for each in holder.expressions if isinstance(holder.expressions, list) else []:
             if not isinstance(each, exp.EQ):
                 continue
             left, right = each.this.unnest(), each.expression.unnest()
