@@ -131,8 +131,13 @@ class Running:
 
     def _stop_if_asked(self, stop: threading.Event) -> None:
         if stop.is_set():
-            self.end()
+            self.discard()
             raise interrupted("the command")
+
+    def discard(self) -> None:
+        """End it, whatever it has said."""
+        self.end()
+        self._output.close()
 
     def end(self) -> None:
         """Ask the whole group to end, and kill what does not."""

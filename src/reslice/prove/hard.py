@@ -107,11 +107,11 @@ def _two(setting: Setting, place: Place) -> tuple[Ended, Ended]:
     try:
         second = Running(setting.words, place.way(), setting.subject.name)
     except BaseException:
-        first.end()
+        first.discard()
         raise
     try:
         return first.wait(setting.timeout, setting.stop), second.wait(setting.timeout, setting.stop)
     except BaseException:
-        first.end()
-        second.end()
+        first.discard()
+        second.discard()
         raise
