@@ -50,9 +50,9 @@ LONG = {
 def test_a_hostile_file_ends_in_time_and_hides_no_other(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.sql").write_text(text)
     (tmp_path / "b.sql").write_text(APPEND)
-    started = time.monotonic()
+    started = time.process_time()
     found = audit([tmp_path])
-    assert time.monotonic() - started < 4 * reader.SECONDS_MAX
+    assert time.process_time() - started < 2 * reader.SECONDS_MAX
     assert len(found.files) == 2
     assert "b.sql" in {Path(each.place.path).name for each in found.findings}
     assert not [each.why for each in found.unparsed if "a bug in reslice" in each.why]
