@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError
 
 from reslice.errors import Failure, Misused
 from reslice.reading.marks import Marked, marked
+from reslice.reading.routines import opened
 
 UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
 """What the parser of another project may end with on a text that is no SQL."""
@@ -45,8 +46,12 @@ _TRANSACTION_MODES = re.compile(
     r"|not|deferrable|with|consistent|snapshot))*"
 )
 _BEGIN = re.compile(r"(?is)begin(?:\s+(?:work|transaction))?(?:\s+name\s+\w+)?")
-_META_COMMAND = re.compile(r"(?m)^[ \t]*\\(?!copy\b)[a-z!?]+[^\n]*")
-"""What psql does itself: settings, output, other files. None of it is SQL."""
+_META_COMMAND = re.compile(r"(?im)^[ \t]*\\[a-z!?]+[^\n]*")
+"""What psql does itself: settings, output, files that are loaded as they are. None of it is SQL."""
+_SLASH = re.compile(r"(?m)(?<=;)(?P<before>\s*\n[ \t]*)/(?=[ \t]*$)")
+"""The line by which a client of Oracle runs the block before it."""
+_OF_FILES = re.compile(r"(?is)(?:with\b.*\binsert|insert)\s+overwrite\s+(?:local\s+)?directory\b.*|load\s+data\b.*")
+"""Statements that write files, or load them as they are; not all forms are read."""
 _SAVEPOINT = re.compile(r"(?is)(?:savepoint|release(?:\s+savepoint)?|save\s+tran(?:saction)?)\s+[\w\"`]+")
 
 
@@ -119,7 +124,7 @@ def read(name: str, text: str, dialect: str | None, engine: str = "duckdb", mark
 
 def _read(name: str, text: str, dialect: str, mark: Marking, unread_max: int | None = None) -> Script:
     """Return the statements of a text in a dialect; the reading ends early where so many could not be read."""
-    script = Script(name, dialect, mark(text, dialect))
+    script = Script(name, dialect, mark(_without_commands(text, dialect), dialect))
     with quiet():
         for piece in _pieces(script, text):
             if piece.read is None:
@@ -137,6 +142,15 @@ def _read(name: str, text: str, dialect: str, mark: Marking, unread_max: int | N
             script.statements += found
             script.offsets += [piece.start] * len(found)
     return script
+
+
+def _without_commands(text: str, dialect: str) -> str:
+    """Return a text of the same length without what a client does itself, and with the statements of its routines."""
+    if dialect in ("postgres", "redshift"):
+        text = _META_COMMAND.sub(lambda found: " " * len(found[0]), text)
+    if dialect == "oracle":
+        text = _SLASH.sub(lambda found: f"{found['before']} ", text)
+    return opened(text, dialect)
 
 
 def _with_their_hash(statements: Sequence[exp.Expr]) -> None:
@@ -164,8 +178,6 @@ def _pieces(script: Script, source: str) -> Iterator[_Piece]:
     It is cut at semicolons, and where one is left out, before the next first word.
     """
     text = script.marked.text
-    if script.dialect in ("postgres", "redshift"):
-        text = _META_COMMAND.sub(lambda found: " " * len(found[0]), text)
     try:
         tokens = sqlglot.tokenize(text, dialect=script.dialect)
     except UNREADABLE as error:
@@ -203,6 +215,9 @@ def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) 
         found = sqlglot.Dialect.get_or_raise(dialect).parser().parse(tokens, text)
     except UNREADABLE:
         found = []
+        if _OF_FILES.fullmatch(text[tokens[0].start :]):
+            yield _Piece(start, text, [exp.Command(this="FILES")])
+            return
     is_whole = bool(found) and not any(isinstance(each, exp.Command) for each in found)
     yield from [_Piece(start, text, found)] if is_whole else _cut(start, text)
 
