@@ -206,10 +206,13 @@ def _worked(session: Session, connection: Connection, subject: Subject, task: Ta
 
 
 def _answer(session: Session, found: Proof, *, verbose: bool) -> int:
-    from reslice.report_prove import proof_text
+    from reslice.report_prove import proof_text, warnings_of
     from reslice.report_prove_json import proof_json
 
     session.code = found.exit_code
+    if session.log is not None:
+        for text in warnings_of(found):
+            session.warn(text)
     if verbose and session.log is None:
         for each in found.runs:
             click.echo(f"--- run {each.number}, {each.seconds:.1f} s\n{each.output}".rstrip("\n"), err=True)

@@ -288,16 +288,19 @@ def _at_once_texts(proof: Proof, found: AtOnce) -> Iterator[str]:
 def _talk(proof: Proof) -> Iterator[str]:
     if proof.real_changed:
         yield f"WARNING: {proof.real_changed}"
-    for text in proof.warnings:
-        yield f"warning: {text}"
-    if proof.did_nothing:
-        yield f"warning: {nothing_text(proof)}"
-    elif proof.is_as_before:
+    yield from (f"warning: {text}" for text in warnings_of(proof) if text != proof.real_changed)
+    if not proof.did_nothing and proof.is_as_before:
         yield "note: the command wrote to the sandbox and left the table as it was"
     for text in proof.notes:
         yield f"note: {text}"
     if proof.ignored:
         yield f"note: not compared: {', '.join(proof.ignored)}"
+
+
+def warnings_of(proof: Proof) -> list[str]:
+    """Return what a person should look at, the most serious first."""
+    real = [proof.real_changed] if proof.real_changed else []
+    return [*real, *([nothing_text(proof)] if proof.did_nothing else [])]
 
 
 def nothing_text(proof: Proof) -> str:

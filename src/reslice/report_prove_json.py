@@ -7,7 +7,7 @@ from typing import Any
 from reslice.layout import placed
 from reslice.prove.values import AtOnce, Crash, Moved, Proof, Source, State
 from reslice.report_json import exact
-from reslice.report_prove import comparisons, next_step, nothing_text
+from reslice.report_prove import comparisons, next_step, warnings_of
 
 
 def proof_json(proof: Proof | None, *, place: str = "") -> dict[str, Any]:
@@ -47,8 +47,7 @@ def proof_json(proof: Proof | None, *, place: str = "") -> dict[str, Any]:
         "stamps_moved": [*proof.stamps_moved],
         "crash": _crash_value(proof.crash),
         "at_once": _at_once_value(proof.at_once),
-        "warnings": [*([proof.real_changed] if proof.real_changed else []), *proof.warnings,
-                     *([nothing_text(proof)] if proof.did_nothing else [])],
+        "warnings": warnings_of(proof),
         "notes": [*proof.notes],
         "seconds": round(proof.seconds, 3),
         "error": None,

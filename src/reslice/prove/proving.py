@@ -18,7 +18,7 @@ from reslice.engines import sql
 from reslice.engines.base import Engine
 from reslice.engines.failures import interrupted
 from reslice.engines.sandbox import Place, Wish
-from reslice.errors import SAME_AGAIN, Failure, Misused, Retryable
+from reslice.errors import SAME_AGAIN, Failure, Interrupted, Misused, Retryable
 from reslice.prove import hard, in_place, places, script
 from reslice.prove.command import Running, check_found, tail
 from reslice.prove.shape import Shape, looks_like_a_stamp
@@ -67,12 +67,26 @@ class Proving:
         """
         began = time.monotonic()
         self._on_step, self._on_kept = on_step or _tell_nobody, on_kept or _tell_nobody
+        try:
+            proof = self._prepared()
+        except Interrupted as error:
+            raise self._interrupted() from error
+        return replace(proof, seconds=time.monotonic() - began)
+
+    def _prepared(self) -> Proof:
+        """Refuse a command that cannot be run before anything is copied, and prove the others."""
         if self._task.script is None:
             check_found(self._words, self._subject.name)
-            return replace(self._placed(), seconds=time.monotonic() - began)
+            return self._placed()
         script.check(self._task.script)
         with script.command(self._task.script, self._connection.engine) as self._words:
-            return replace(self._placed(), seconds=time.monotonic() - began)
+            return self._placed()
+
+    def _interrupted(self) -> Interrupted:
+        task = self._task
+        failure = Failure("interrupted", f"{task.times} runs of:  {task.shown}", ("it was asked to stop",), SAME_AGAIN)
+        gone = "the rows from before are in the table" if task.in_place else "the sandbox is gone"
+        return Interrupted(self._subject.name, [failure], unchanged=f"the command was ended, and {gone}")
 
     def _placed(self) -> Proof:
         """Prove in a place that is gone afterwards."""

@@ -253,7 +253,6 @@ class Proof:
     at_once: AtOnce | None = None
     real_changed: str = ""
     kept: str = ""
-    warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
