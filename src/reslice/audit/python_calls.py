@@ -23,6 +23,8 @@ _WRITES = re.compile(
     r"(?i)\b(?:insert|delete|merge|update|truncate|replace|overwrite|create|alter|drop|commit|begin|set)\b"
 )
 _NAMELESS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|\?|%s", re.DOTALL)
+_DISPOSITIONS = {"WRITE_APPEND": "INSERT INTO %s ", "WRITE_TRUNCATE": "CREATE OR REPLACE TABLE %s AS "}
+"""What a job of BigQuery does with the rows that are there."""
 _BEGINNING = frozenset({"begin", "transaction", "atomic", "begin_nested"})
 
 
@@ -141,8 +143,19 @@ def _run(call: ast.Call, name: str, scope: Scope, speller: Speller) -> Iterator[
         spelled = speller.spelled(each)
         if spelled is not None and _STATEMENT.match(spelled.text):
             yield SqlCall(call, _with_names(spelled, given), given)
-        elif name in _RUNS and spelled is None and not _is_built(each, scope):
+        elif spelled is None and (name in _RUNS or _runs_sql(call, name, scope)) and not _is_built(each, scope):
             yield UnknownCall(call, each)
+
+
+def _runs_sql(call: ast.Call, name: str, scope: Scope) -> bool:
+    """Whether the method of an object runs SQL for all that is known of the object: a hook's, or a Spark session's."""
+    assert isinstance(call.func, ast.Attribute), "it is a method"
+    called = name_of(call.func.value).rpartition(".")[2].lower()
+    if name == "sql":
+        return called.endswith("spark")
+    made = scope.value(call.func.value) if isinstance(call.func.value, ast.Name | ast.Attribute) else call.func.value
+    is_hook = isinstance(made, ast.Call) and name_of(made.func).endswith("Hook")
+    return name == "run" and (is_hook or called.endswith("hook"))
 
 
 def _with_names(spelled: Spelled, given: tuple[ast.expr, ...]) -> Spelled:
@@ -195,6 +208,7 @@ def _operator(call: ast.Call, scope: Scope, speller: Speller) -> Iterator[Event]
     at = speller.span(call)[0]
     yield Mark("COMMIT", at)
     others = tuple(each.value for each in call.keywords if each.arg in ("parameters", "params", "op_kwargs"))
+    into = _destination(call, speller)
     for each in call.keywords:
         value = each.value
         if each.arg == "configuration":
@@ -204,8 +218,42 @@ def _operator(call: ast.Call, scope: Scope, speller: Speller) -> Iterator[Event]
         for text in _texts(value, scope):
             spelled = speller.spelled(text)
             if spelled is not None and _STATEMENT.match(spelled.text):
-                yield SqlCall(call, spelled, others)
+                yield SqlCall(call, _written_into(into, spelled), others)
     yield Mark("COMMIT", at)
+
+
+def _destination(call: ast.Call, speller: Speller) -> str:
+    """Return the words of SQL for where BigQuery puts the rows of a query; empty where the call does not say."""
+    given = {each.arg: each.value for each in call.keywords if each.arg is not None}
+    query = _inside_of(given["configuration"], "query") if "configuration" in given else None
+    if isinstance(query, ast.Dict):
+        table, way = _inside_of(query, "destinationTable"), _inside_of(query, "writeDisposition")
+        table = _inside_of(table, "tableId") if table is not None else None
+    else:
+        table, way = given.get("destination_dataset_table"), given.get("write_disposition")
+    name, said = (speller.spelled(each) if each is not None else None for each in (table, way))
+    verb = _DISPOSITIONS.get(said.text if said is not None else "")
+    if name is not None and "$" in name.text and verb != _DISPOSITIONS["WRITE_APPEND"]:
+        return ""  # the partition that is named is replaced
+    written = re.sub(r"\W+", "_", name.text.rpartition(".")[2].partition("$")[0]).strip("_") if name is not None else ""
+    return verb % written if verb and written else ""
+
+
+def _written_into(into: str, spelled: Spelled) -> Spelled:
+    """Return a query with the words before it that write its rows to a table."""
+    if not into or not re.match(r"(?i)\s*(?:select|with|\()", spelled.text):
+        return spelled
+    whole = Spelled(text=into, places=[(0, spelled.places[0][1])], fields=spelled.fields)
+    _copy(spelled, 0, len(spelled.text), whole)
+    return whole
+
+
+def _inside_of(node: ast.expr, key: str) -> ast.expr | None:
+    """Return what a dictionary has below a key."""
+    if not isinstance(node, ast.Dict):
+        return None
+    items = zip(node.keys, node.values, strict=True)
+    return next((value for each, value in items if isinstance(each, ast.Constant) and each.value == key), None)
 
 
 def _inside(node: ast.expr, key: str) -> ast.expr | None:

@@ -89,6 +89,11 @@ def is_stamp_name(name: str) -> bool:
     return _STAMP.search(name) is not None or _ID.search(name) is not None
 
 
+def is_id_name(name: str) -> bool:
+    """Whether a column is called as those that hold an id of the row."""
+    return _NEW_ID.search(name) is not None
+
+
 def is_new_id(each: Unstable) -> bool:
     """Whether a value is only an id that each row gets anew: no figure depends on it."""
     return each.use is Use.VALUE and each.holder is each.node and _NEW_ID.search(each.name) is not None

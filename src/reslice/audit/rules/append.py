@@ -35,10 +35,13 @@ from reslice.audit.rule import Found
 from reslice.audit.rules.own_maximum import is_after_maximum
 from reslice.audit.write import Way, Write
 from reslice.reading.bounds import boundings
+from reslice.reading.marks import MARK
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
 _STAGE = re.compile(r"(?:^|_)(?:stg|stage|staging|staged|tmp|temp)(?:_|$|\d)")
 """The name of a table that holds rows on their way to another: who empties it may stand in another file."""
+_ANY_STORE = frozenset({"hive", "spark", "databricks"})
+_STORE_HELP = "look at what the job is run with: if it is a table, overwrite the partitions of the range"
 _VERSION_HELP = (
     "give every run an id of its own, also when it is tried again, and let readers choose one run for each slice"
 )
@@ -59,9 +62,17 @@ def write(write: Write) -> Iterator[Found]:
     elif _STAGE.search(write.table):
         detail = f"nothing here empties {write.called} before"
         yield Found(write.span, f"{detail}: unless something else does, each run adds its rows again", Sort.UNKNOWN)
+    elif _is_of_any_store(write):
+        detail = f"each run adds its rows to {write.called} again, unless the store that is named there has a key"
+        yield Found(write.span, f"{detail} and replaces the row of a key", Sort.UNKNOWN, _STORE_HELP)
     elif not _is_own_figure(write) and not _is_correction(write):
         what = "the newest rows" if _is_from_newest(write) else "its rows"
         yield Found(write.span, f"each run adds {what} to {write.called} again, and removes none")
+
+
+def _is_of_any_store(write: Write) -> bool:
+    """Whether whoever runs a job of Spark says what it writes to: a table, or a store such as Cassandra or HBase."""
+    return write.dialect in _ANY_STORE and MARK.fullmatch(write.table) is not None
 
 
 def _is_from_newest(write: Write) -> bool:

@@ -43,10 +43,12 @@ from reslice.audit.finding import Sort
 from reslice.audit.predicates import reached
 from reslice.audit.rule import Found
 from reslice.audit.scope import place_of
+from reslice.audit.unstable import is_id_name
 from reslice.audit.write import Way, Write
 from reslice.reading.statements import flat
 
 HELP = "say the order: columns that decide, and a key of the row last"
+_NUMBER_HELP = "number the rows in the order of a key, or make the id from the key itself"
 _PICKS = (exp.RowNumber, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Ntile, exp.Lag, exp.Lead)
 _ANY = (exp.AnyValue, exp.First, exp.Last)
 
@@ -62,14 +64,19 @@ def write(write: Write) -> Iterator[Found]:
             span = place_of(write, node)
             if (span, detail) not in seen:
                 seen.add((span, detail))
-                yield Found(span, detail, Sort.NOTE if _is_looked_up(node, select) else Sort.FINDING)
+                number = _number_of_row(node, select)
+                if number:
+                    again = f"{write.shown(node)} numbers them in any order: a row has another {number} after each run"
+                    yield Found(span, again, Sort.NOTE, _NUMBER_HELP)
+                else:
+                    yield Found(span, detail, Sort.NOTE if _is_looked_up(node, select) else Sort.FINDING)
         note = note or _any_value(write, select)
     if note is not None:
         yield note
 
 
 def _arbitrary(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
-    limit = _limit(select)
+    limit = None if _is_one_row(select) or _is_of_array(select) else _limit(select)
     if limit is not None and limit.expressions:
         if not _goes_beyond(select.args.get("order"), list(limit.expressions)):
             keys = ", ".join(write.shown(each) for each in limit.expressions)
@@ -100,6 +107,29 @@ def _is_looked_up(node: exp.Expr, select: exp.Select) -> bool:
     conditions = flat(where.this if where is not None else None)
     is_equal = any(isinstance(each, exp.EQ) and each.find(exp.Column) for each in conditions)
     return is_one and is_equal and isinstance(select.parent, exp.Subquery)
+
+
+def _is_one_row(select: exp.Select) -> bool:
+    """Whether a SELECT reads no table, and so returns one row."""
+    return select.args.get("from_") is None
+
+
+def _is_of_array(select: exp.Select) -> bool:
+    """Whether a SELECT looks one element of an array up by something it equals: arrays keep their order."""
+    start = select.args.get("from_")
+    where = select.args.get("where")
+    conditions = flat(where.this if where is not None else None)
+    is_equal = any(isinstance(each, exp.EQ) and each.find(exp.Column) for each in conditions)
+    return start is not None and isinstance(start.this, exp.Unnest) and not select.args.get("joins") and is_equal
+
+
+def _number_of_row(node: exp.Expr, select: exp.Select) -> str:
+    """Return the id that rows are only numbered to have, when none of them is left out; empty where it is none."""
+    for projection in select.expressions:
+        name = str(projection.alias_or_name)
+        if projection.unalias() is node and isinstance(node.this, exp.RowNumber) and is_id_name(name):
+            return name
+    return ""
 
 
 def _is_of_keys(select: exp.Select, keys: list[exp.Expr]) -> bool:
@@ -198,9 +228,10 @@ def _is_unordered(window: exp.Window) -> bool:
     order = window.args.get("order")
     if window.args.get("alias") is not None and order is None:
         return False  # OVER name: the order is where the window is named
-    parts = _orders(order)
+    parts = [each for each in _orders(order) if not _is_place(each)]  # a number is no place in OVER
     if isinstance(function, exp.RowNumber | exp.FirstValue | exp.LastValue | exp.NthValue):
-        return not _goes_beyond(order, list(window.args.get("partition_by") or []))
+        own = {each.sql().lower() for each in window.args.get("partition_by") or []}
+        return all(each.sql().lower() in own for each in parts)
     return not parts
 
 

@@ -88,7 +88,15 @@ def repeated(write: Write) -> tuple[str, ...] | None:
         return None
     if write.way is Way.UPDATE and not write.is_aggregate:
         return None
+    if isinstance(write.node, exp.Merge) and not _changes_matched(write.node):
+        return None  # all rows of a key that is not there are added
     return finer_columns(write) or None
+
+
+def _changes_matched(merge: exp.Merge) -> bool:
+    """Whether a MERGE does something with a row of the table that is found."""
+    whens = merge.args["whens"].expressions if merge.args.get("whens") else []
+    return any(when.args.get("matched") for when in whens)
 
 
 def is_silent(write: Write) -> bool:

@@ -69,6 +69,7 @@ def write(write: Write) -> Iterator[Found]:
         text = f"whether readers find {table} empty, and what is left if the insert fails, depends on the database"
         yield Found(write.script.span(exp.Placeholder(), write.delete), text, Sort.UNKNOWN, _NAME_IT)
     if detail:
-        sort = Sort.NOTE if is_stage_name(table) else Sort.FINDING
+        is_written_here = isinstance(write.node.args.get("expression"), exp.Values)
+        sort = Sort.NOTE if is_stage_name(table) or is_written_here else Sort.FINDING
         help_ = _ONE_STEP if write.dialect in ONE_STATEMENT else ""
         yield Found(write.script.span(exp.Placeholder(), write.delete), detail, sort, help_)
