@@ -68,12 +68,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("method", methods)
 
 
-SAMPLED = {"duckdb": 6, "postgresql18": 12, "postgresql16": 60}
+SAMPLED = {"duckdb": 12, "postgresql18": 40, "postgresql16": 120}
 """Of the cases of a test beyond its first, one of so many runs on an engine by default; all do in `make test-slow`."""
 LONG_SECONDS = 7200
 """The longest time that one of the long tests may take; the others have `timeout` of pyproject.toml."""
-FIRST_CASES_16 = 4
-"""Of the tests without a number, one of so many runs its first case on PostgreSQL 16 by default."""
+FIRST_CASES = {"duckdb": 1, "postgresql18": 2, "postgresql16": 12}
+"""Of the tests without a number that run on several engines, one of so many runs its first case there by default."""
 NUMBERED = re.compile(r"test_[ct]\d")
 """How the name begins of a test that has a number: its first case, by replace_slice, runs on every engine."""
 
@@ -81,9 +81,10 @@ NUMBERED = re.compile(r"test_[ct]\d")
 def _is_sampled(engine: str, place: int, test: str, name: str) -> bool:
     """Whether a case runs by default, of which `place` counts from 0; the same cases every time."""
     seed = zlib.crc32(name.encode())
-    if place == 0:
-        return engine != "postgresql16" or bool(NUMBERED.match(test)) or seed % FIRST_CASES_16 == 0
-    return seed % SAMPLED[engine] == 0
+    if place:
+        return seed % SAMPLED[engine] == 0
+    is_only_there = engine == "postgresql18" and "/test_postgres_" in name
+    return is_only_there or bool(NUMBERED.match(test)) or seed % FIRST_CASES[engine] == 0
 
 
 def _sample(items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,7 @@ def _check(given: dict[str, Any], words: tuple[str, ...]) -> None:
 
 def _subject(session: Session, given: dict[str, Any]) -> tuple[Connection, Subject]:
     """Return the database, and what the table in it is: as the contract says, or as the words do."""
+    from reslice import contract_connection
     from reslice.prove import asked
 
     named = None if given["connection"] is None else asked.connection_of(given["connection"])
@@ -128,6 +130,9 @@ def _subject(session: Session, given: dict[str, Any]) -> tuple[Connection, Subje
         grain = [name.strip() for name in given["grain"].split(",") if name.strip()]
         words = (given["slice_column"], given["range_text"], given["ignore"])
         subject = asked.table_subject(given["table"], grain, *words)
+        url = given["connection"] or ""
+        if url and contract_connection.masked(url) == url:
+            subject = replace(subject, connection=url)
         return named or session.open()._file.connection, subject
     project = session.open()
     subject = asked.target_subject(project.target(given["target"]).contract, given["range_text"], given["ignore"])

@@ -328,7 +328,8 @@ def next_step(proof: Proof) -> str:
     if proof.verdict is Verdict.NOT_PROVEN:
         return "let the command write to the sandbox, by RESLICE_URL, RESLICE_PATH or {url}, then prove it again"
     if subject.contract is None:
-        return f"reslice init . --table {name}"
+        where = f" --connection {shlex.quote(subject.connection)}" if subject.connection else ""
+        return f"reslice init --table {name}{where}"
     if proof.ok:
         scope = f" {shlex.quote(subject.scope.text)}" if subject.scope is not None else ""
         return f"reslice status {name}{scope}"

@@ -56,7 +56,8 @@ class Between(StrEnum):
 class Subject:
     """The table that is looked at, its grain, and the range that the command is meant to write.
 
-    `contract` is None where the command line alone says what the table is; then no source is known.
+    `contract` is None where the command line alone says what the table is; then no source is known. `connection` is
+    its URL then, where that may be shown as it is and no contract file has it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Subject:
     slice: SliceColumn | None = None
     scope: Scope | None = None
     ignored: tuple[str, ...] = ()
+    connection: str = ""
 
 
 @dataclass(frozen=True, slots=True)
