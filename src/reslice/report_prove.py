@@ -40,7 +40,7 @@ def proof_text(proof: Proof, *, place: str = "") -> str:
     """Return everything a user reads about a proof."""
     return sections(
         [_head(proof), _summary(proof)],
-        *(_groups(each, proof) for each in _told(proof)),
+        *(_groups(each) for each in _told(proof)),
         _totals(proof),
         fact_lines(_facts(proof)),
         [placed(escaped(text), place) for text in _talk(proof)],
@@ -134,11 +134,11 @@ def _told(proof: Proof) -> Iterator[Comparison]:
             yield each
 
 
-def _groups(comparison: Comparison, proof: Proof) -> list[str]:
+def _groups(comparison: Comparison) -> list[str]:
     """Return a heading and one line per group."""
     if not comparison.groups:
         return []
-    head = f"run 1 → run {len(proof.runs)}" if comparison.between is Between.RUNS else _HEADS[comparison.between]
+    head = f"run 1 → run {comparison.run}" if comparison.between is Between.RUNS else _HEADS[comparison.between]
     lines = group_lines(comparison.groups[:GROUPS_SHOWN])
     left = comparison.count - min(len(comparison.groups), GROUPS_SHOWN)
     more = [f"    … and {left} more: --json lists more of them"] if left else []
@@ -305,6 +305,8 @@ def warnings_of(proof: Proof) -> list[str]:
 
 def nothing_text(proof: Proof) -> str:
     """Say that the command left the sandbox as it was, and what that may mean."""
+    if proof.task.script is not None:
+        return f"the script left {_where(proof)} as it was; does it write to the table, and COMMIT what it begins?"
     how = "RESLICE_URL, RESLICE_PATH, PGDATABASE or {url}"
     return f"the command left {_where(proof)} as it was; does it look for it in {how}?"
 
@@ -325,7 +327,9 @@ def next_step(proof: Proof) -> str:
     if proof.stamps_moved:
         ignored = " ".join(f"--ignore {shlex.quote(each)}" for each in proof.stamps_moved)
         return f"the same command with  {ignored}"
-    if proof.verdict is Verdict.NOT_PROVEN:
+    if proof.verdict is Verdict.NOT_PROVEN and proof.repeatable is None:
+        if proof.task.script is not None:
+            return "let the script write to the table, and COMMIT what it begins, then prove it again"
         return "let the command write to the sandbox, by RESLICE_URL, RESLICE_PATH or {url}, then prove it again"
     if subject.contract is None:
         where = f" --connection {shlex.quote(subject.connection)}" if subject.connection else ""

@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 
 from reslice.prove.values import Between, Group, Moved, Subject, Verdict
+from reslice.report_prove import next_step, proof_text
 from tests.prove.shops import (
     APPEND,
     BEFORE,
@@ -155,6 +156,13 @@ def test_a_source_that_breaks_the_contract_is_not_compared(shop: Shop) -> None:
     assert kinds(proof.keys) == {"NULL key": 1}
 
 
+def test_a_source_that_cannot_be_read_is_looked_at_by_a_plan(shop: Shop) -> None:
+    execute(shop, "DROP TABLE orders")
+    proof = shop.prove_sql(f"{DELETE}; INSERT INTO daily_orders VALUES ('2026-01-02', 'web', 1, 1);")
+    assert (proof.verdict, proof.repeatable, proof.equals_source) == (Verdict.NOT_PROVEN, True, None)
+    assert next_step(proof) == "reslice plan daily_orders 2026-01-01..2026-01-02"
+
+
 def test_what_is_written_outside_the_range_is_found(shop: Shop) -> None:
     proof = shop.prove_sql(f"{REPLACE} UPDATE daily_orders SET amount_cents = 999 WHERE order_date = '2026-01-03';")
     assert (proof.verdict, proof.repeatable, proof.equals_source) == (Verdict.STILL_WRONG, True, True)
@@ -179,6 +187,13 @@ def test_a_job_that_writes_nothing_proves_nothing(shop: Shop) -> None:
     assert (proof.verdict, proof.repeatable, proof.did_nothing, proof.exit_code) == (
         Verdict.NOT_PROVEN, None, True, 1,
     )  # fmt: skip
+
+
+def test_a_script_that_does_not_commit_is_told_so(shop: Shop) -> None:
+    proof = shop.prove_sql(f"BEGIN; {APPEND}", shop.bare())
+    assert (proof.verdict, proof.did_nothing) == (Verdict.NOT_PROVEN, True)
+    assert "COMMIT what it begins?" in proof_text(proof)
+    assert "RESLICE_URL" not in proof_text(proof)
 
 
 def test_a_table_that_is_right_already_is_fine_with_a_job_that_writes_nothing(shop: Shop) -> None:
@@ -253,3 +268,4 @@ def test_every_later_run_is_compared_with_the_first(shop: Shop, times: int) -> N
     )
     proof = shop.prove_sql(job, times=times)
     assert (proof.verdict is Verdict.PROVEN) == (times == 2)
+    assert ("  run 1 → run 3\n" in proof_text(proof)) == (times == 4)

@@ -129,7 +129,8 @@ class Proving:
         self._on_step("comparing")
         last = f"run_{task.times}"
         with self._open(place) as now:
-            later = (now.evidence.runs("run_1", f"run_{number}") for number in range(2, task.times + 1))
+            numbers = range(2, task.times + 1)
+            later = (replace(now.evidence.runs("run_1", f"run_{number}"), run=number) for number in numbers)
             between = next((each for each in later if each.count), Comparison(Between.RUNS))
             outside = now.evidence.outside("before", last)
             keys = now.evidence.keys(last)

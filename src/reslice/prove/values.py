@@ -152,6 +152,8 @@ class Comparison:
     groups: tuple[Moved, ...] = ()
     columns: tuple[str, ...] = ()
     """The columns outside the grain that differ in groups of one row on both sides."""
+    run: int = 0
+    """The later run that run 1 was compared with: the first that left other rows; 0 where no runs were compared."""
 
     @property
     def count(self) -> int:
