@@ -78,7 +78,7 @@ def _answer(text: Text, dialect: str | None, known: Known) -> Answer:
     findings = list(_of_module(module))
     unread = list(combined.unread(text))
     if combined.has_writes:
-        more, unparsed = _of_script(combined, text, own, known)
+        more, unparsed = _of_script(combined, text, own, known, _parts(tree, module.speller))
         findings += more
         unread += unparsed
     return Answer((text,), tuple(findings), tuple(unread))
@@ -91,16 +91,45 @@ def _of_module(module: Module) -> Iterator[Finding]:
 
 
 def _of_script(
-    combined: Combined, text: Text, dialect: str | None, known: Known
+    combined: Combined,
+    text: Text,
+    dialect: str | None,
+    known: Known,
+    parts: tuple[tuple[int, int, frozenset[str]], ...],
 ) -> tuple[list[Finding], list[Unparsed]]:
     read = parse.read(text.path, combined.text, dialect)
     script = script_of(read, text, known=known, in_transaction=combined.in_transaction)
-    script.pieces, script.is_guessed = tuple(combined.pieces), dialect is None
+    script.pieces, script.is_guessed, script.parts = tuple(combined.pieces), dialect is None, parts
     unread = []
     for at, why in zip(read.unread_at, read.unread, strict=True):
         place = text.place(*(script.origin(at),) * 2)
         unread.append(Unparsed(place.path, place.line, place.column, why))
     return list(judged(script)), unread
+
+
+def _parts(tree: ast.Module, speller: Speller) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """Return where the functions of a file begin and end, each with its own name and those that it is named in."""
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    named: dict[str, set[str]] = {}
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, holder = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.append(node)
+            holder = node.name
+        elif isinstance(node, ast.Name):
+            named.setdefault(node.id, set()).add(holder)
+        elif isinstance(node, ast.Attribute):
+            named.setdefault(node.attr, set()).add(holder)
+        pending += [(child, holder) for child in ast.iter_child_nodes(node)]
+    return tuple(
+        (
+            speller.offset(each.lineno, each.col_offset),
+            speller.offset(each.end_lineno or each.lineno, each.end_col_offset or 0),
+            frozenset({each.name} | named.get(each.name, set())),
+        )
+        for each in functions
+    )
 
 
 class Combined:

@@ -23,6 +23,9 @@ _WRITES = re.compile(
     r"(?i)\b(?:insert|delete|merge|update|truncate|replace|overwrite|create|alter|drop|commit|begin|set)\b"
 )
 _NAMELESS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|\?|%s", re.DOTALL)
+_CONNECTED = re.compile(r"(?i)cur|con|sess|engine|db|database|hook|client|bind|sql|spark|trans|redshift|snow|duck")
+_SQL_WORD = re.compile(r"(?i)sql|quer|stmt|statement|insert|select|update|delete|create|drop|ddl|hql|text\(")
+"""How what runs SQL is called, and how a text of it is."""
 _DISPOSITIONS = {"WRITE_APPEND": "INSERT INTO %s ", "WRITE_TRUNCATE": "CREATE OR REPLACE TABLE %s AS "}
 """What a job of BigQuery does with the rows that are there."""
 _BEGINNING = frozenset({"begin", "transaction", "atomic", "begin_nested"})
@@ -143,14 +146,18 @@ def _run(call: ast.Call, name: str, scope: Scope, speller: Speller) -> Iterator[
         spelled = speller.spelled(each)
         if spelled is not None and _STATEMENT.match(spelled.text):
             yield SqlCall(call, _with_names(spelled, given), given)
-        elif spelled is None and (name in _RUNS or _runs_sql(call, name, scope)) and not _is_built(each, scope):
+        elif spelled is None and _runs_sql(call, name, each, scope) and not _is_built(each, scope):
             yield UnknownCall(call, each)
 
 
-def _runs_sql(call: ast.Call, name: str, scope: Scope) -> bool:
-    """Whether the method of an object runs SQL for all that is known of the object: a hook's, or a Spark session's."""
+def _runs_sql(call: ast.Call, name: str, argument: ast.expr, scope: Scope) -> bool:
+    """Whether what a method runs is SQL, by what its object and its argument are called: commands are run as well."""
     assert isinstance(call.func, ast.Attribute), "it is a method"
     called = name_of(call.func.value).rpartition(".")[2].lower()
+    if name == "execute":
+        return bool(_CONNECTED.search(ast.unparse(call.func.value)) or _SQL_WORD.search(ast.unparse(argument)))
+    if name in _RUNS:
+        return True
     if name == "sql":
         return called.endswith("spark")
     made = scope.value(call.func.value) if isinstance(call.func.value, ast.Name | ast.Attribute) else call.func.value

@@ -50,6 +50,8 @@ class Script:
     is_guessed: bool = False
     pieces: tuple[tuple[int, int], ...] = ()
     """Where runs of characters begin in the text that was marked, and in the file, in order; empty where it is one."""
+    parts: tuple[tuple[int, int, frozenset[str]], ...] = ()
+    """Where functions begin and end in the file, of a program that holds the statements, and who calls each."""
     _variables: Variables | None = field(default=None, init=False, repr=False)
 
     @property
@@ -99,6 +101,19 @@ class Script:
         place = max(0, bisect_right(self.pieces, origin, key=lambda piece: piece[0]) - 1)
         here, there = self.pieces[place]
         return there + origin - here
+
+    def is_apart(self, one: int, other: int) -> bool:
+        """Whether two places of the file stand in different functions that no function of the file calls both."""
+        holders = [
+            min(
+                (part for part in self.parts if part[0] <= at < part[1]),
+                key=lambda part: part[1] - part[0],
+                default=None,
+            )
+            for at in (one, other)
+        ]
+        first, second = holders
+        return first is not None and second is not None and first != second and not first[2] & second[2]
 
     def shown(self, node: exp.Expr) -> str:
         """Return a part of a statement in one line, with the placeholders as they were written."""

@@ -34,7 +34,7 @@ def finer_columns(write: Write) -> tuple[str, ...]:
         return ()
     columns = table_columns(write)
     by_name = {columns.get(each.name.lower(), each.name.lower()): each for each in outputs}
-    keys = set(write.keys)
+    keys = set(write.keys) | _equal_in_update(write)
     behind = {name for key in keys if key in by_name for name in _told_by(by_name[key])}
     return tuple(
         column
@@ -43,6 +43,27 @@ def finer_columns(write: Write) -> tuple[str, ...]:
         and not _describes(column, keys)
         and not (column in by_name and _is_held(by_name[column], behind))
     )
+
+
+def _equal_in_update(write: Write) -> set[str]:
+    """Return the columns of the source that an UPDATE holds equal to its key; empty for other writes."""
+    if not isinstance(write.node, exp.Update):
+        return set()
+    equal = {column.sql().lower() for each in write.matches if each.other for column in each.other.find_all(exp.Column)}
+    sides = [
+        (each.this.sql().lower(), each.expression.sql().lower())
+        for each in write.node.find_all(exp.EQ)
+        if each.arg_key != "expressions"  # not what is set
+        if isinstance(each.this, exp.Column) and isinstance(each.expression, exp.Column)
+    ]
+    sides = [each for each in sides if each[0] != each[1]][:200]
+    before = 0
+    while len(equal) > before:
+        before = len(equal)
+        for left, right in sides:
+            if left in equal or right in equal:
+                equal |= {left, right}
+    return {each.rpartition(".")[2].strip('"`[]') for each in equal}
 
 
 def declared_finer(write: Write) -> tuple[str, tuple[str, ...]] | None:

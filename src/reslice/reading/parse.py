@@ -31,7 +31,7 @@ _GOT = re.compile(r" but got <Token [^\n]*>")
 
 _TRIED = ("duckdb", "postgres", "snowflake", "bigquery", "databricks", "tsql", "mysql", "redshift", "trino", "oracle")
 _FIRST_WORDS = re.compile(
-    r"(?i)(?:insert\s+(?:into|overwrite)|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
+    r"(?i)(?:insert\s+(?:into|overwrite)|bulk\s+insert\s|delete\s+from|delete\s+\w|truncate|merge\s+into|merge\s|create\s|declare\s|set\s"
     r"|begin\b|commit\b|drop\s|go\s*$|exec\s|use\s|select\s|with\s)"
 )
 _HASH_TABLES = frozenset({"tsql", "fabric"})
@@ -50,7 +50,9 @@ _META_COMMAND = re.compile(r"(?im)^[ \t]*\\[a-z!?]+[^\n]*")
 """What psql does itself: settings, output, files that are loaded as they are. None of it is SQL."""
 _SLASH = re.compile(r"(?m)(?<=;)(?P<before>\s*\n[ \t]*)/(?=[ \t]*$)")
 """The line by which a client of Oracle runs the block before it."""
-_OF_FILES = re.compile(r"(?is)(?:with\b.*\binsert|insert)\s+overwrite\s+(?:local\s+)?directory\b.*|load\s+data\b.*")
+_OF_FILES = re.compile(
+    r"(?is)(?:with\b.*\binsert|insert)\s+overwrite\s+(?:local\s+)?directory\b.*|load\s+data\b.*|bulk\s+insert\b.*"
+)
 """Statements that write files, or load them as they are; not all forms are read."""
 _SAVEPOINT = re.compile(r"(?is)(?:savepoint|release(?:\s+savepoint)?|save\s+tran(?:saction)?)\s+[\w\"`]+")
 
@@ -256,7 +258,8 @@ def _cut(start: int, piece: str) -> Iterator[_Piece]:
     for each in lines:
         text = _BRACKETS.sub(lambda found: re.sub(r"\S", " ", found[0]), each)
         if text.strip():
-            yield _Piece(start, text)
+            is_of_files = _OF_FILES.fullmatch(text.strip()) is not None
+            yield _Piece(start, text, [exp.Command(this="FILES")] if is_of_files else None)
         start += len(each)
 
 
@@ -265,7 +268,7 @@ def _goes_on(before: str, line: str) -> bool:
     first = before.strip().split(None, 1)[0].lower()
     word = line.split(None, 1)[0].lower()
     if word in ("select", "with"):
-        return first in ("insert", "with", "create", "merge", "select")
+        return first in ("insert", "with", "create", "merge", "select", "bulk")
     if first == "with":
         return word in ("insert", "merge", "delete")
     return first == "merge" and word in ("delete", "insert", "set") and "when" in before.lower()

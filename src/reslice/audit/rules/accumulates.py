@@ -33,6 +33,7 @@ from reslice.audit.rule import Found
 from reslice.audit.steps import names_of
 from reslice.audit.write import Way, Write, listed
 from reslice.reading.marks import MARK
+from reslice.reading.statements import flat
 
 HELP = "compute the whole figure of the range from the source, and put it in the place of the stored one"
 _PLUS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv)
@@ -97,9 +98,28 @@ def _is_one_row_of_a_program(write: Write) -> bool:
 
 def accumulated(write: Write) -> list[Added]:
     """Return the columns that a write adds onto, unless the same script resets them or removes the rows first."""
-    if write.way not in (Way.UPSERT, Way.UPDATE, Way.SYNC, Way.FILL):
+    if write.way not in (Way.UPSERT, Way.UPDATE, Way.SYNC, Way.FILL) or _moves_on(write):
         return []
     return _accumulated(write, write.node)
+
+
+def _moves_on(write: Write) -> bool:
+    """Whether only rows are added that are newer than a column of the row, which the same statement moves on.
+
+    A second run finds none, as the row then holds how far it was counted.
+    """
+    if write.query is None:
+        return False
+    moved = {target.name.lower() for target, _ in _assigned(write.node)}
+    for select in write.query.tree.find_all(exp.Select):
+        of_table = {name for name, table in write.query.tables(select).items() if table == write.table}
+        where = select.args.get("where")
+        for each in flat(where.this if where is not None else None):
+            sides = [each.this, each.expression] if isinstance(each, exp.GT | exp.LT) else []
+            newest = sides[1] if isinstance(each, exp.GT) else sides[0] if sides else None
+            if isinstance(newest, exp.Column) and newest.table.lower() in of_table and newest.name.lower() in moved:
+                return True
+    return False
 
 
 def accumulates_before(write: Write) -> bool:

@@ -68,6 +68,8 @@ def write(write: Write) -> Iterator[Found]:
     """Yield a delete that commits before the insert that belongs to it."""
     if write.way not in _REPLACING or write.delete is None or isinstance(write.delete.node, exp.TruncateTable):
         return
+    if write.script.is_apart(_delete_span(write)[0], write.span[0]):
+        return
     if write.is_atomic is False and not is_emptied_for_range(write) and not is_stage_name(write.table):
         yield Found(_delete_span(write), _why(write, write.delete), help=_HELP_BY_DIALECT.get(write.dialect, ""))
     elif write.is_atomic and write.dialect == "tsql" and _goes_on_after_errors(write):
