@@ -258,9 +258,11 @@ def _crash_text(proof: Proof, crash: Crash) -> str:
         if proof.is_as_before:
             return f"yes: {how}, the table held each time what it holds before and after"
         old = sum(each.table == "before" for each in crash.tries)
-        return f"yes: {how}, the table was as before {old} times and as after {tries - old} times"
+        new = counted(tries - old, "time")
+        return f"yes: {how}, the table was as before {counted(old, 'time')} and as after {new}"
     first = torn[0]
-    return f"no: {how}, neither old nor new {len(torn)} times; after {first.seconds:.2f} s it had {first.rows} rows"
+    often = counted(len(torn), "time")
+    return f"no: {how}, neither old nor new {often}; after {first.seconds:.2f} s it had {counted(first.rows, 'row')}"
 
 
 def _at_once_texts(proof: Proof, found: AtOnce) -> Iterator[str]:
@@ -290,7 +292,7 @@ def _talk(proof: Proof) -> Iterator[str]:
         yield f"WARNING: {proof.real_changed}"
     yield from (f"warning: {text}" for text in warnings_of(proof) if text != proof.real_changed)
     if not proof.did_nothing and proof.is_as_before:
-        yield "note: the command wrote to the sandbox and left the table as it was"
+        yield f"note: the command wrote to {_where(proof)} and left the table as it was"
     for text in proof.notes:
         yield f"note: {text}"
     if proof.ignored:
@@ -330,6 +332,8 @@ def next_step(proof: Proof) -> str:
     if proof.verdict is Verdict.NOT_PROVEN and proof.repeatable is None:
         if proof.task.script is not None:
             return "let the script write to the table, and COMMIT what it begins, then prove it again"
+        if proof.task.in_place:
+            return "let the command write to the table, then prove it again"
         return "let the command write to the sandbox, by RESLICE_URL, RESLICE_PATH or {url}, then prove it again"
     if subject.contract is None:
         where = f" --connection {shlex.quote(subject.connection)}" if subject.connection else ""

@@ -11,6 +11,7 @@ import pytest
 from reslice.errors import OutcomeUnknown, Refused, Retryable
 from reslice.prove import in_place
 from reslice.prove.values import Subject, Verdict
+from reslice.report_prove import proof_text
 from tests.prove.shops import APPEND, BEFORE, GRAIN, REPLACE, Shop, execute, rows
 from tests.prove.test_sandbox import RESLICE, wait_for
 
@@ -27,6 +28,14 @@ def test_the_rows_from_before_are_put_back(shop: Shop) -> None:
     assert proof.verdict is Verdict.NOT_REPEATABLE
     assert [each.state.rows for each in proof.runs] == [8, 11]
     assert (rows(shop), kept(shop)) == (SORTED, [])
+
+
+def test_no_sandbox_is_spoken_of(shop: Shop) -> None:
+    execute(shop, "DELETE FROM daily_orders")
+    for text in ("DELETE FROM daily_orders; SELECT 1;", "SELECT 1;"):
+        found = proof_text(shop.prove_sql(text, shop.bare(), in_place=True))
+        assert "in the database itself" in found
+        assert "sandbox" not in found
 
 
 def test_every_column_is_put_back_also_those_that_are_not_compared(shop: Shop) -> None:
