@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from reslice.reading.routines import opened
+from reslice.reading.routines import only_defined, opened
 
 BODY = "create procedure p() language plpgsql as $$\nbegin\n  if a then delete from t; end if;\nend\n$$;\nselect 1;"
 
@@ -52,3 +52,20 @@ def test_text_that_means_harm_is_read_in_time(part: str) -> None:
     began = time.process_time()
     assert len(opened(text, "postgres")) == len(text)
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("create function f() returns void as $$ select 1 $$ language sql;", ["f"]),
+        ('create or replace procedure "etl"."Load"(d date) language plpgsql as $x$ begin end $x$;', ["Load"]),
+        ("create function f() returns void as $$ select 1 $$ language sql; select f();", []),
+        ("create procedure a.f() language sql as $$ select 1 $$;\ncall a.f ();", []),
+        ("create function f() returns void as $$ select f() $$ language sql;", ["f"]),
+        ("do $$ begin delete from t; end $$;", []),
+    ],
+)
+def test_a_routine_that_is_made_and_not_called_is_told(text: str, names: list[str]) -> None:
+    found = [*only_defined(text)]
+    assert [name for name, _, _ in found] == names
+    assert all("$" not in text[begin:end] for _, begin, end in found)

@@ -18,6 +18,7 @@ from reslice.audit.script import Script, script_of
 from reslice.audit.text import Text
 from reslice.audit.writes import writes_of
 from reslice.reading import parse
+from reslice.reading.routines import only_defined
 
 DECLARATION = re.compile(
     r"(?i)\b(?:create\b[^;(]{0,40}\btable\b(?:(?!\bas\b)[^;(]){1,160}\(|create\s+unique\b|alter\s+table\b)[^;]*;?"
@@ -36,7 +37,17 @@ def answer(source: Source, dialect: str | None, known: Known) -> Answer:
 def _answer(text: Text, dialect: str | None, known: Known) -> Answer:
     script, unread = read_sql(text, dialect, known)
     guessed = script.dialect if dialect is None else ""
-    return Answer((text,), tuple(judged(script)), tuple(unparsed(text, unread)), guessed)
+    return Answer((text,), tuple(_noted(judged(script), text)), tuple(unparsed(text, unread)), guessed)
+
+
+def _noted(findings: Iterator[Finding], text: Text) -> Iterator[Finding]:
+    """Yield findings; those in a routine that the file only makes, and does not call, are notes."""
+    bodies = [(name, text.place(begin, end)) for name, begin, end in only_defined(text.text)]
+    for each in findings:
+        at = (each.place.line, each.place.column)
+        inside = (name for name, body in bodies if (body.line, body.column) <= at <= (body.end_line, body.end_column))
+        name = next(inside, "") if each.sort is Sort.FINDING else ""
+        yield replace(each, sort=Sort.NOTE, detail=f"{each.detail}, when {name} is called") if name else each
 
 
 def tables_in(source: Source, dialect: str | None) -> dict[str, Table]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 _BODY = re.compile(r"(?P<tag>\$(?:[A-Za-z_]\w*)?\$)")
 _HEAD = re.compile(
@@ -18,6 +19,9 @@ _HEAD = re.compile(
 )
 _HEAD_MAX = 4000
 _TAIL = re.compile(r"[^;$]{0,500};?")
+_NAMED = re.compile(
+    r'(?is)create\s+(?:\w+\s+){0,5}?(?:function|procedure)\s+(?:if\s+not\s+exists\s+)?(?:[\w$"]+\s*\.\s*)*"?(?P<name>[\w$]+)'
+)
 _LANGUAGE = re.compile(r"(?i)\blanguage\s+'?(\w+)")
 _READ = frozenset({"sql", "plpgsql"})
 _TRIGGER = re.compile(r"(?i)\breturns\s+(?:event_)?trigger\b")
@@ -37,28 +41,57 @@ _TO_END = frozenset(
 _OF_TRANSACTION = frozenset({"transaction", "work", "tran", ";"})
 
 
-def opened(text: str, dialect: str) -> str:
-    """Return a text of the same length in which the bodies of routines stand as statements."""
-    parts: list[str] = []
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A routine or a block, and where it, its body, and what stands behind its body are in the text."""
+
+    begin: int
+    body: int
+    tail: int
+    end: int
+    head: str
+
+
+def routines(text: str) -> Iterator[Routine]:
+    """Yield the routines whose body is SQL in dollar quotes, in order."""
     at = 0
     while (tag := _BODY.search(text, at)) is not None:
         end = text.find(tag[0], tag.end())
         if end < 0:
-            break
+            return
         head = _HEAD.search(text[max(at, tag.start() - _HEAD_MAX) : tag.start()])
         tail = _TAIL.match(text, end + len(tag[0]))
         stop = end + len(tag[0]) if tail is None else tail.end()
         said = None if head is None else _LANGUAGE.search(head["head"]) or _LANGUAGE.search(text[end:stop])
         if head is None or (said is not None and said[1].lower() not in _READ):
-            parts.append(text[at : end + len(tag[0])])
             at = end + len(tag[0])
             continue
         begin = tag.start() - len(head[0]) + head.start("head") - head.start()
-        is_trigger = _TRIGGER.search(head["head"]) is not None
-        parts.append(text[at:begin])
-        routine = text[begin : tag.end()], text[tag.end() : end], text[end:stop]
-        parts.append(_blank("".join(routine)) if is_trigger else _routine(*routine, dialect))
+        yield Routine(begin, tag.end(), end, stop, head["head"])
         at = stop
+
+
+def only_defined(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each function and procedure that the text makes and does not call: its name, and where its body is."""
+    for each in routines(text):
+        named = _NAMED.match(each.head)
+        if named is None:  # a DO block is run
+            continue
+        call = re.compile(rf"(?i)\b{re.escape(named['name'])}\"?\s*\(")
+        if not call.search(text, 0, each.begin) and not call.search(text, each.end):
+            yield named["name"], each.body, each.tail
+
+
+def opened(text: str, dialect: str) -> str:
+    """Return a text of the same length in which the bodies of routines stand as statements."""
+    parts: list[str] = []
+    at = 0
+    for each in routines(text):
+        is_trigger = _TRIGGER.search(each.head) is not None
+        routine = text[each.begin : each.body], text[each.body : each.tail], text[each.tail : each.end]
+        parts.append(text[at : each.begin])
+        parts.append(_blank("".join(routine)) if is_trigger else _routine(*routine, dialect))
+        at = each.end
     return "".join([*parts, text[at:]])
 
 

@@ -1,5 +1,5 @@
 -- dialect: postgres
--- expect: RS101 at 9
+-- expect: note RS101 at 9
 create or replace function load_daily(d date) returns void as $body$
 declare
   n int := 0;

@@ -1,5 +1,5 @@
 -- dialect: snowflake
--- expect: RS202 at 13
+-- expect: note RS202 at 13
 create or replace procedure load_daily(d date)
 returns string
 language sql
