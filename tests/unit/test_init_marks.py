@@ -10,6 +10,8 @@ PLACEHOLDERS = {
     "a = :start": [":start"],
     "a = '{{ ds }}'": ["{{ ds }}"],
     "a = {{ds}} AND b = '{{   ds }}'": ["{{ ds }}"],
+    "a = :'start' AND :\"col\" = 1": [":'start'", ':"col"'],
+    "a:\"b\", {'k':'v', \"k\" :'v'}, '12':'x'": [],
     "a = %(start)s AND b = %(start)s": ["%(start)s"],
     "a > %s AND a < %s": ["%s", "%s"],
     "a > ? AND a < ?": ["?", "?"],

@@ -25,6 +25,7 @@ _PLACEHOLDER = re.compile(
     | %\(\w+\)s | %s(?!\w)                    # %(name)s, %s
     | \{\s*[A-Za-z_][\w.]*\s*\}               # {name}
     | (?<![\w:\]\)'"$@]):[A-Za-z_]\w*         # :name, and neither ::type nor a path
+    | (?<![\w:\]\)'"$@])(?<!['"]\ ):(?:'[A-Za-z_]\w*'|"[A-Za-z_]\w*")  # :'name' and :"name" of psql
     | (?<![\w$@])@[A-Za-z_]\w*                # @name
     | (?<![\w$])\$(?:\d+|[A-Za-z_]\w*)(?![\w$])   # $1, $name, and no dollar quote
     | (?<=[\s(,=<>])\?(?=[\s),;]|$)           # ?
