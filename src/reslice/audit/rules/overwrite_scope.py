@@ -78,5 +78,6 @@ def write(write: Write) -> Iterator[Found]:
     elif not (is_unpartitioned(write.script, write.table) and not partition):
         what = f"partition ({named}) names no value" if named else "no partition is named"
         text = f"{what} and {MODE} is not set here: all of {write.table} is replaced, or only what comes back"
-        is_certain = bool(named or asked(write)) and not write.script.is_guessed  # Hive keeps the other partitions
+        is_meant = bool(named or asked(write) or write.is_aggregate)  # a lookup table is made anew as a whole
+        is_certain = is_meant and not write.script.is_guessed  # Hive keeps the other partitions
         yield Found(write.span, text, Sort.FINDING if is_certain else Sort.UNKNOWN)

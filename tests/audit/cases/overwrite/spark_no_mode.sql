@@ -1,4 +1,4 @@
 -- dialect: spark
--- expect: unknown RS206 at 3
+-- expect: RS206 at 3
 insert overwrite table daily_orders
 select order_date, channel, count(*), sum(amount_cents) from orders_fact group by order_date, channel;
