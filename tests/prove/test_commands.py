@@ -101,6 +101,13 @@ def test_a_command_that_is_not_there_is_misuse(shop: Shop, words: list[str], fou
     assert caught.value.kind == "usage" and found in caught.value.failures[0].found[0]
 
 
+def test_a_script_that_may_not_be_executed_is_told_from_one_that_is_not_there(shop: Shop) -> None:
+    script = shop.script("SELECT 1;")
+    with pytest.raises(Misused) as caught:
+        shop.prove([str(script)])
+    assert caught.value.failures[0].found[0].startswith(f"{script} may not be executed")
+
+
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(shop: Shop) -> None:
     mark = shop.folder / "late"
     began = time.monotonic()

@@ -48,7 +48,10 @@ def check_found(words: Sequence[str], about: str) -> None:
     if shutil.which(words[0]) is not None:
         return
     hint = "; for a line of the shell write  sh -c '…'" if any(each in words[0] for each in " ;&|") else ""
-    failure = Failure("usage", "a command that can be run", (f"there is no program {words[0]}{hint}",), "")
+    found = f"there is no program {words[0]}{hint}"
+    if "/" in words[0] and os.path.isfile(words[0]):
+        found = f"{words[0]} may not be executed; for a script write its program before it, such as python {words[0]}"
+    failure = Failure("usage", "a command that can be run", (found,), "")
     raise Misused(about, [failure], unchanged="nothing was run, and nothing was copied")
 
 
