@@ -46,7 +46,13 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("text", [*DEEP.values(), *LONG.values()], ids=[*DEEP, *LONG])
+HOSTILE = [
+    pytest.param(text, id=name, marks=pytest.mark.slow if name in ("marks", "comments", "cases", "ignores") else ())
+    for name, text in (DEEP | LONG).items()
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_file_ends_in_time_and_hides_no_other(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.sql").write_text(text)
     (tmp_path / "b.sql").write_text(APPEND)

@@ -210,7 +210,7 @@ def test_shown_sql_is_what_is_executed(shop: Shop, monkeypatch: pytest.MonkeyPat
     assert run.outcome is Outcome.PUBLISHED
     shown = ["\n".join(line for line in text.splitlines() if not line.startswith("--")) for text in run.sql]
     statements, rest = [text for text in shown if text], iter(executed)
-    assert len(statements) == {"duckdb": 11, "postgresql": 10}[shop.database.name]
+    assert len(statements) == {"duckdb": 11, "postgresql": 13}[shop.database.name]
     assert all(text in rest for text in statements), "each is executed, in this order"
 
 

@@ -58,6 +58,10 @@ class SqlEngine(SqlSession):
         """Return the statements of a publish, in order, as a person reads them."""
         return publication.shown(self.dialect)
 
+    def _shown_base(self, publication: Publication) -> tuple[str, ...]:
+        """Return the statement that makes the base, where a publish keeps rows out of it."""
+        return ()
+
     def _beside(self, contract: Contract, target: Target) -> tuple[str, ...]:
         """Return the columns that the base of a run has beside those of the contract."""
         return ()
@@ -203,12 +207,14 @@ class SqlEngine(SqlSession):
         publication = self._publication(staged, slices, compared)
         if staged.restores:
             select = query_text.create(names.staged, self._replaced[staged.token])
-            return f"-- what {staged.restores} replaced\n{select}", *self._shown(publication)
+            replaced = f"-- what {staged.restores} replaced\n{select}"
+            return replaced, *self._shown_base(publication), *self._shown(publication)
         body, values = query_text.over_range(self.dialect, contract, staged.target, staged.scope.hull, contract.source)
         bound = ", ".join(f"${name} = {sql.text_literal(value)}" for name, value in values.items())
         cast = sql.staged_select(self.dialect, staged, names, columns_of(staged.contract))
         return (
             f"-- {contract.source.name}, with {bound}\n" + query_text.create(names.source, query_text.subquery(body)),
+            *self._shown_base(publication),
             f"-- cast once to the target's types\n{query_text.create(names.staged, cast)}",
             *self._shown(publication),
         )

@@ -26,7 +26,7 @@ from reslice.engines.postgres.reading import READ_ONLY, refuse_writing
 from reslice.engines.postgres.records import PostgresLedger
 from reslice.engines.postgres.rights import refuse_without_temporary
 from reslice.engines.postgres.session import PostgresSession, milliseconds
-from reslice.engines.postgres.statements import beside, shown
+from reslice.engines.postgres.statements import beside, shown, shown_base
 from reslice.engines.postgres.survey import PostgresSurvey
 from reslice.engines.postgres.target import describe
 from reslice.engines.postgres.waiting import stagings_of, waited
@@ -157,6 +157,9 @@ class Postgres(SqlEngine, PostgresSession):
 
     def _shown(self, publication: Publication) -> tuple[str, ...]:
         return shown(publication, self.dialect)
+
+    def _shown_base(self, publication: Publication) -> tuple[str, ...]:
+        return (shown_base(publication, self.dialect),)
 
     def _publish(self, publication: Publication, entry: Entry) -> Published:
         if entry.run is None and not self.was_reopened:

@@ -68,13 +68,17 @@ def compare(publication: Publication, dialect: Dialect) -> str:
     return digest_of_kept(publication, dialect, sql.relation(publication.staged.target))
 
 
+def shown_base(publication: Publication, dialect: Dialect) -> str:
+    """Return the statement that makes the base, as a person reads it."""
+    contract, target = publication.staged.contract, publication.staged.target
+    base = sql.base_select(dialect, contract, target, publication.staged.scope, beside(contract, target))
+    return f"-- the base\n{query_text.create(publication.names.base, base)}"
+
+
 def shown(publication: Publication, dialect: Dialect) -> tuple[str, ...]:
     """Return the statements of the commit, in order, as a person reads them."""
-    contract, target = publication.staged.contract, publication.staged.target
-    timeouts = contract.timeouts
-    base = sql.base_select(dialect, contract, target, publication.staged.scope, beside(contract, target))
+    target, timeouts = publication.staged.target, publication.staged.contract.timeouts
     return (
-        f"-- the base\n{query_text.create(publication.names.base, base)}",
         BEGIN,
         f"-- the turn of the table, waited for up to {timeouts.wait.total_seconds():g}s\n{TURN}",
         publication.fence(),
