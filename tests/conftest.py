@@ -72,31 +72,42 @@ SAMPLED = {"duckdb": 12, "postgresql18": 40, "postgresql16": 120}
 """Of the cases of a test beyond its first, one of so many runs on an engine by default; all do in `make test-slow`."""
 LONG_SECONDS = 7200
 """The longest time that one of the long tests may take; the others have `timeout` of pyproject.toml."""
-FIRST_CASES = {"duckdb": 1, "postgresql18": 2, "postgresql16": 12}
-"""Of the tests without a number that run on several engines, one of so many runs its first case there by default."""
+FIRST_CASES_16 = 12
+"""Of the tests without a number, one of so many runs its first case on PostgreSQL 16 by default."""
+PROMISED = frozenset(re.findall(r"\btest_\w+", (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")))
+"""The tests that the page names for its promises: they run on every engine."""
 NUMBERED = re.compile(r"test_[ct]\d")
 """How the name begins of a test that has a number: its first case, by replace_slice, runs on every engine."""
 
 
-def _is_sampled(engine: str, place: int, test: str, name: str) -> bool:
-    """Whether a case runs by default, of which `place` counts from 0; the same cases every time."""
-    seed = zlib.crc32(name.encode())
+def _is_sampled(engine: str, place: int, test: str, name: str, others: set[str]) -> bool:
+    """Whether a case runs by default, of which `place` counts from 0; the same cases every time.
+
+    The first case of a test runs on every engine when the test has a number or a promise rests on it; else on DuckDB or
+    on PostgreSQL 18, as its name falls.
+    """
     if place:
-        return seed % SAMPLED[engine] == 0
-    is_only_there = engine == "postgresql18" and "/test_postgres_" in name
-    return is_only_there or bool(NUMBERED.match(test)) or seed % FIRST_CASES[engine] == 0
+        return zlib.crc32(name.encode()) % SAMPLED[engine] == 0
+    seed, function = zlib.crc32(test.encode()), test.rpartition("::")[2]
+    if engine == "postgresql16":
+        return bool(NUMBERED.match(function)) or seed % FIRST_CASES_16 == 0
+    is_everywhere = bool(NUMBERED.match(function)) or function in PROMISED
+    return is_everywhere or not {"duckdb", "postgresql18"} <= others or (engine == "duckdb") is (seed % 2 == 0)
 
 
 def _sample(items: list[pytest.Item]) -> None:
     """Mark the cases as slow that are beyond the sample of their engine."""
+    cases = [(item, str(item.callspec.params.get("engine"))) for item in items if hasattr(item, "callspec")]
+    cases = [(item, engine) for item, engine in cases if engine in SAMPLED]
+    engines: dict[str, set[str]] = {}
+    for item, engine in cases:
+        engines.setdefault(item.nodeid.partition("[")[0], set()).add(engine)
     places: Counter[tuple[str, str]] = Counter()
-    for item in items:
-        engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
-        if engine in SAMPLED:
-            test = (item.nodeid.partition("[")[0], str(engine))
-            if not _is_sampled(str(engine), places[test], test[0].rpartition("::")[2], item.nodeid):
-                item.add_marker(pytest.mark.slow)
-            places[test] += 1
+    for item, engine in cases:
+        test = item.nodeid.partition("[")[0]
+        if not _is_sampled(engine, places[test, engine], test, item.nodeid, engines[test]):
+            item.add_marker(pytest.mark.slow)
+        places[test, engine] += 1
 
 
 def _give_time(items: list[pytest.Item]) -> None:

@@ -92,12 +92,12 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 @pytest.mark.parametrize(
     ("method", "name", "every"),
     [
-        ("replace_slice", "whole", 40),
-        ("replace_slice", "per slice", 60),
-        ("merge", "whole", 60),
-        ("append_version", "whole", 60),
-        ("merge", "restore", 60),
-        ("append_version", "restore", 60),
+        ("replace_slice", "whole", 60),
+        ("replace_slice", "per slice", 120),
+        ("merge", "whole", 120),
+        ("append_version", "whole", 120),
+        ("merge", "restore", 120),
+        ("append_version", "restore", 120),
         *(pytest.param(method, name, 1, marks=pytest.mark.slow) for method in project.METHODS for name in CALLS),
     ],
 )
@@ -125,7 +125,7 @@ def test_killed_within_a_commit(wide: Scenario, tmp_path: Path, killer: Killer, 
         sane_after(scenario, call)
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(500, marks=pytest.mark.slow)])
 def test_killed_at_any_time(wide: Scenario, tmp_path: Path, killer: Killer, count: int) -> None:
     """Every fifth is the command line itself, started and killed as a whole."""
     chance = random.Random(f"{SEED} time {count}")

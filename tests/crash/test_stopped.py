@@ -24,12 +24,12 @@ from tests.crash.statements import Act, Killed, Rows, at, kill_at
 from tests.model import Call
 
 SAMPLED = [
-    ("replace_slice", "whole", 23),
-    ("replace_slice", "per slice", 60),
-    ("replace_slice", "restore", 60),
-    ("merge", "whole", 40),
-    ("append_version", "whole", 40),
-    ("append_version", "restore", 60),
+    ("replace_slice", "whole", 40),
+    ("replace_slice", "per slice", 120),
+    ("replace_slice", "restore", 120),
+    ("merge", "whole", 90),
+    ("append_version", "whole", 90),
+    ("append_version", "restore", 120),
 ]
 FULL = [pytest.param(method, name, 1, marks=pytest.mark.slow) for method in project.METHODS for name in CALLS]
 EVERY = pytest.mark.parametrize(("method", "name", "every"), [*SAMPLED, *FULL])
@@ -100,13 +100,14 @@ def interrupts_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
 
 ACTS: list[Act] = [fails, fails_after, interrupts, interrupts_after]
 STOPPED = [
-    *(("replace_slice", "whole", 23, act) for act in ACTS),
-    *(("replace_slice", "per slice", 60, act) for act in ACTS),
-    ("replace_slice", "restore", 60, fails_after),
-    ("merge", "whole", 40, fails),
-    ("merge", "restore", 60, interrupts_after),
-    ("append_version", "whole", 40, interrupts),
-    ("append_version", "restore", 60, fails_after),
+    *(("replace_slice", "whole", 60, act) for act in ACTS),
+    ("replace_slice", "per slice", 120, fails),
+    ("replace_slice", "per slice", 120, interrupts_after),
+    ("replace_slice", "restore", 120, fails_after),
+    ("merge", "whole", 90, fails),
+    ("merge", "restore", 120, interrupts_after),
+    ("append_version", "whole", 90, interrupts),
+    ("append_version", "restore", 120, fails_after),
     *(
         pytest.param(method, name, 1, act, marks=pytest.mark.slow)
         for method in project.METHODS

@@ -116,8 +116,9 @@ class Watch:
             self._tell("")
 
     def stop(self) -> None:
-        """Take note that what runs now was asked to stop."""
-        self._stop_by = time.monotonic() + STOP_SECONDS
+        """Take note that what runs now was asked to stop; asked again, it has no longer."""
+        if self._stop_by is None:
+            self._stop_by = time.monotonic() + STOP_SECONDS
 
     def close(self) -> None:
         """Let the connection go unwatched."""
