@@ -100,9 +100,8 @@ def interrupts_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
 
 ACTS: list[Act] = [fails, fails_after, interrupts, interrupts_after]
 STOPPED = [
-    *(("replace_slice", "whole", 60, act) for act in ACTS),
+    *(("replace_slice", "whole", 90, act) for act in ACTS),
     ("replace_slice", "per slice", 120, fails),
-    ("replace_slice", "per slice", 120, interrupts_after),
     ("replace_slice", "restore", 120, fails_after),
     ("merge", "whole", 90, fails),
     ("merge", "restore", 120, interrupts_after),

@@ -22,7 +22,7 @@ from tests.races.conftest import D1, D3, Shared
 from tests.races.interleaving import Beside, Ended, Writer, before, is_fence, outcome, run
 
 ALL = Call(project.FREE, D1, D3)
-EVERY = [pytest.param(3), pytest.param(1, marks=pytest.mark.slow)]
+EVERY = [pytest.param(6), pytest.param(1, marks=pytest.mark.slow)]
 """At which statements somebody writes: every n-th from the begin of the publish on, and a fifth as many before it."""
 LIVE = 4242
 Make = Callable[..., Shared]
@@ -97,7 +97,7 @@ def held_to(shared: Shared, name: str, ended: Ended, writer: Writer) -> None:
 
 @pytest.mark.parametrize(
     ("method", "every"),
-    [("replace_slice", 3), ("merge", 6), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in IN_PLACE)],
+    [("replace_slice", 7), ("merge", 13), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in IN_PLACE)],
 )
 @pytest.mark.parametrize("key", ["", project.PRIMARY_KEY], ids=["no key", "key"])
 @pytest.mark.parametrize("name", STATEMENTS)
