@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reslice.audit.python_driver import dialect_of, modules_of, opens_transaction
-from reslice.audit.python_scope import Scope, scopes_of
+from reslice.audit.python_scope import scopes_of
 from reslice.audit.python_text import Spelled, Speller
 from reslice.audit.runner import audit
 from reslice.audit.text import Text
@@ -117,7 +117,6 @@ def test_scopes_are_in_the_order_of_the_file_and_see_what_is_around_them() -> No
     assert isinstance(function.value(ast.Name("A")), ast.Constant)
     assert method.value(ast.Name("A")) is None  # its own argument hides it
     assert isinstance(method.value(ast.parse("self.B").body[0].value), ast.Constant)  # type: ignore[attr-defined]
-    assert isinstance(Scope(None, [], None).given, dict)
 
 
 def test_what_is_read_is_never_run(tmp_path: Path) -> None:

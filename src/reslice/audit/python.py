@@ -17,7 +17,7 @@ import sqlglot
 from reslice.audit.files import Source, text_of
 from reslice.audit.finding import Finding, Unparsed
 from reslice.audit.known import Known
-from reslice.audit.python_calls import Event, Mark, SqlCall, UnknownCall, events_of, may_write
+from reslice.audit.python_calls import Event, Mark, SqlCall, events_of, may_write
 from reslice.audit.python_driver import dialect_of, modules_of, opens_transaction
 from reslice.audit.python_frames import FrameWrite, Mode, rows_of
 from reslice.audit.python_scope import Scope, scopes_of
@@ -202,6 +202,3 @@ class Combined:
             self._add(" REPLACE WHERE {partitions} = {partitions} ", at)
         self._add(f" {rows_of(write.frame, scope, speller)}", at)
         self._end(at)
-
-
-__all__ = ["Module", "SqlCall", "UnknownCall", "answer"]

@@ -211,7 +211,7 @@ def rows_of(frame: ast.expr, scope: Scope, speller: Speller) -> str:
 
 def _latest(node: ast.expr, scope: Scope, used: ast.expr) -> ast.expr | None:
     """Return what a name was given last before the place where it is used."""
-    values = [each for each in scope.values(node) if getattr(each, "lineno", 0) < used.lineno or each is not used]
+    values = scope.values(node)
     before = [each for each in values if getattr(each, "lineno", 0) <= used.lineno and not _names(each, node)]
     aggregating = [each for each in values if _names(each, node) and _aggregates(each)]
     if aggregating:
