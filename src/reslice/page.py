@@ -1,8 +1,7 @@
 """One run of the ledger as one page of HTML, to be kept or attached to a ticket.
 
 The page needs no network, no script and no other file, and is made from the run alone: the same run always gives the
-same page. Whatever is put into the template is escaped twice, in one place: so that no character hides or moves
-another, and for HTML.
+same page.
 """
 
 from __future__ import annotations
@@ -11,19 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from reslice.approve import GUARDS
-from reslice.layout import counted, escaped, placed, shown
+from reslice.layout import counted, placed, shown
 from reslice.next_command import next_after
+from reslice.page_template import environment
 from reslice.recorded import LedgerRun, LedgerSlice
 from reslice.report_ledger import ledger_sql_text
 from reslice.totals import EXACT, is_finite
 from reslice.values import Change, Check, ControlLine, GroupDiff, Number, State, Total
 
 SLICES_SHOWN = 100
-_PAGES = Path(__file__).parent / "pages"
 _SIGNS = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
 
 
@@ -40,21 +38,11 @@ class Outcome:
 
 def page_html(run: LedgerRun, *, place: str = "") -> str:
     """Return the whole page. `place` holds the options that lead to the project, for the commands on the page."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    pages = Environment(loader=FileSystemLoader(_PAGES), autoescape=True, undefined=StrictUndefined, finalize=_safe)
-    pages.trim_blocks = pages.lstrip_blocks = True
-    return pages.get_template("run.html.j2").render(_values(run, place))
+    return environment().get_template("run.html.j2").render(run_values(run, place))
 
 
-def _safe(value: Any) -> Any:
-    """Return what the template is about to put in, without a character that hides or moves another."""
-    is_made = hasattr(value, "__html__")  # by a macro of the template, of values that went through here
-    return escaped(value) if isinstance(value, str) and not is_made else value
-
-
-def _values(run: LedgerRun, place: str) -> dict[str, Any]:
-    """Return everything the template names."""
+def run_values(run: LedgerRun, place: str) -> dict[str, Any]:
+    """Return everything that the parts of a run's page name."""
     return {
         "id": run.id,
         "target": run.target,

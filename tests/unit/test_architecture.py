@@ -53,6 +53,7 @@ LAYERS = [
         "writers",
         "page",
         "page_file",
+        "page_template",
         "report_init",
         "report_audit",
         "report_sarif",
