@@ -9,7 +9,7 @@ SCHEDULERS := airflow dagster
 PROOFS := dbt sqlmesh dlt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest schedulers pgbouncer lint format bench examples grocery flights lineitem tpch proofs $(PROOFS) clean
+.PHONY: help demo test test-slow test-oldest schedulers pgbouncer chromium lint format bench examples grocery flights lineitem tpch proofs $(PROOFS) clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -24,10 +24,10 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## The main job on embedded DuckDB: the accident, the cure, run again (10 seconds)
 	@$(BIN)/reslice demo --into reslice-demo
 
-test: lint schedulers tpch pgbouncer dbt ## Lint, then every test (seeded samples of the long ones)
+test: lint schedulers tpch pgbouncer chromium dbt ## Lint, then every test (seeded samples of the long ones)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-slow: lint schedulers tpch pgbouncer $(PROOFS) ## Every test with its full counts, then on the oldest supported DuckDB
+test-slow: lint schedulers tpch pgbouncer chromium $(PROOFS) ## Every test with its full counts, then on the oldest supported DuckDB
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(MAKE) test-oldest
 
@@ -76,6 +76,11 @@ pgbouncer: ## A pgbouncer, which root installs, for the tests of connections thr
 	@command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer \
 	  || { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -qq -y pgbouncer; } >/dev/null 2>&1; } \
 	  || echo "note: pgbouncer could not be installed; its tests are skipped (with CI=true they fail)"
+
+chromium: ## A Chromium, which root installs, for the tests of the pages in a browser
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } \
+	  || echo "note: no Chromium could be installed; the browser tests are skipped (with CI=true they fail)"
 
 lint: $(READY) ## Format, lint and types
 	$(BIN)/ruff format --check .

@@ -246,12 +246,14 @@ def sampled(statements: Sequence[str], every: int, offset: int) -> Iterator[int]
 
 
 def wait_until_alone(scenario: PostgresScenario, *, seconds: float = _SECONDS) -> None:
-    """Wait until no server process works for anybody in the database."""
+    """Wait until no server process works for anybody in the database.
+
+    It is asked from another database: a limit on the connections of this one may let nobody in yet.
+    """
     until = time.monotonic() + seconds
-    mine = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    mine += " AND backend_type = 'client backend'"
-    with psycopg.connect(scenario.url, autocommit=True) as connection:
-        while row := connection.execute(mine.encode()).fetchone():
+    theirs = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+    with psycopg.connect(scenario.server.url(user=postgres.ADMIN), autocommit=True) as connection:
+        while row := connection.execute(theirs, [scenario.database]).fetchone():
             if not row[0]:
                 return
             assert time.monotonic() < until, f"{row[0]} sessions do not end"

@@ -267,7 +267,8 @@ def test_it_can_be_read_without_seeing_it(name: str) -> None:
 
 def test_it_is_light_or_dark_narrow_or_wide_and_can_be_printed() -> None:
     style = page_html(samples.LEDGER_RUN).split("<style>")[1].split("</style>")[0]
-    for medium in ("(prefers-color-scheme: dark)", "(max-width: 30rem)", "(min-width: 60rem)", "print"):
+    assert "color-scheme: light dark;" in style
+    for medium in ("(max-width: 30rem)", "(min-width: 60rem)", "print"):
         assert f"@media {medium}" in style
     assert "width=device-width" in page_html(samples.LEDGER_RUN)
 
@@ -281,11 +282,11 @@ def _luminance(colour: str) -> float:
 def test_text_stands_out_from_what_is_behind_it() -> None:
     """At least 4.5 to 1, in both colour schemes, as the accessibility guidelines ask for text of any size."""
     style = page_html(samples.LEDGER_RUN).split("<style>")[1]
-    light, dark, printed = (
-        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", part)) for part in style.split(":root {")[1:]
-    )
-    pairs = [(tone, "page") for tone in ("text", "quiet", "good", "warn", "bad")]
-    pairs += [(tone, "raised") for tone in ("text", "quiet")]
+    screen = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", style)
+    light, dark = ({name: both[scheme] for name, *both in screen} for scheme in (0, 1))
+    printed = light | dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", style))
+    pairs = [(tone, "page") for tone in ("text", "quiet", "accent", "good", "warn", "bad")]
+    pairs += [(tone, back) for tone in ("text", "quiet", "accent") for back in ("raised", "accent-page")]
     pairs += [(tone, f"{tone}-page") for tone in ("good", "warn", "bad")]
     pairs += [("text", "warn-page"), ("text", "bad-page")]
     for colours in (light, dark, printed):

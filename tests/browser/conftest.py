@@ -1,0 +1,52 @@
+"""A real Chromium: Debian's where there is one, else the one that playwright has installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
+
+from tests.browser.views import VIEWS, Seen, View, context_of, watched
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+Open = Callable[..., Seen]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=found)
+        except Error as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(f"no Chromium can be started here: {error.message.splitlines()[0]}")
+        yield started
+        started.close()
+
+
+@pytest.fixture(params=VIEWS, ids=str)
+def view(request: pytest.FixtureRequest) -> View:
+    """Both widths, both themes."""
+    view: View = request.param
+    return view
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Open an address in a view of its own: `open_page(address, view)`, with `script=False` without JavaScript."""
+    contexts: list[BrowserContext] = []
+
+    def opened(address: str, view: View = VIEWS[-2], *, script: bool = True) -> Seen:
+        contexts.append(context_of(browser, view, script=script))
+        seen = watched(contexts[-1])
+        seen.page.goto(address)
+        return seen
+
+    yield opened
+    for each in contexts:
+        each.close()
