@@ -29,6 +29,14 @@ class SliceWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceRows:
+    """The rows that a slice held at one time, as they are known by their fingerprint."""
+
+    slice: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerRun:
     """One row of the ledger's `runs`, as `history` and `show` read it. Instants are UTC."""
 

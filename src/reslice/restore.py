@@ -51,18 +51,23 @@ def scope_of(contract: Contract, undone: LedgerRun, wanted: Scope | None) -> Sco
 
 def _moment(contract: Contract, undone: LedgerRun, label: str) -> Moment:
     """Return the slice that a run of the ledger named; Refused when the contract has no such slice any more."""
-    unit = contract.slice.unit
-    try:
-        scope = Scope.parse(label, contract.slice)
-        is_one = undone.unit == unit and scope.count == 1 and scope.text == label
-    except ResliceError:  # the unit or the zone was another one then
-        is_one = False
-    if not is_one:
-        found = f"{undone.id} replaced {label}, which is no {unit} of the contract as it is now"
+    moment = moment_of(contract, undone, label)
+    if moment is None:
+        found = f"{undone.id} replaced {label}, which is no {contract.slice.unit} of the contract as it is now"
         failure = Failure("contract_changed", contract.quote("slice", "slice"), (found,), "put slice back as it was")
         about = f"{contract.name}, restore {undone.id}"
         raise Refused(about, [failure], unchanged=f"{contract.table} is as it was; nothing was written")
-    return scope.hull.start
+    return moment
+
+
+def moment_of(contract: Contract, run: LedgerRun, label: str) -> Moment | None:
+    """Return the slice that a run of the ledger named; None when the contract has no such slice any more."""
+    try:
+        scope = Scope.parse(label, contract.slice)
+        is_one = run.unit == contract.slice.unit and scope.count == 1 and scope.text == label
+    except ResliceError:  # the unit or the zone was another one then
+        return None
+    return scope.hull.start if is_one else None
 
 
 def plan_restore(engine: Engine, contract: Contract, scope: Scope, undone: LedgerRun, on_step: OnStep) -> Run:

@@ -34,7 +34,9 @@ LAYERS = [
         "cli_audit",
         "cli_prove",
         "cli_page",
+        "cli_studio",
     ],
+    ["studio"],
     [
         "report",
         "report_error",
@@ -67,6 +69,7 @@ LAYERS = [
         "run",
         "restore",
         "doctor",
+        "series",
         "status",
         "prove",
         "old_versions",

@@ -6,11 +6,11 @@ engine: they arrive as `reslice.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from reslice.contract import Contract, Method, Reconciliation, SqlFile
 from reslice.errors import Failure
@@ -18,13 +18,14 @@ from reslice.findings import Finding
 from reslice.health import LedgerHealth, MovedSlice, Observation, Place, Rights, RowHealth
 from reslice.profile import KeyCount, Profile
 from reslice.ranges import Moment, Scope
-from reslice.recorded import LedgerRun, RestoredSlice, SliceWrite, Version
+from reslice.recorded import LedgerRun, RestoredSlice, SliceRows, SliceWrite, Version
 from reslice.tables import Column, Target
 from reslice.values import (
     Approved,
     ControlLine,
     Diff,
     Findings,
+    Number,
     Opened,
     Published,
     Request,
@@ -33,6 +34,9 @@ from reslice.values import (
     Staged,
     State,
 )
+
+if TYPE_CHECKING:
+    from reslice.engines.session import Session
 
 
 class Support(StrEnum):
@@ -86,6 +90,11 @@ class LedgerScript:
     """What keeps it from being all that the role needs."""
 
 
+Answer = TypeVar("Answer")
+Question = Callable[["Session", str, Collection[str]], Answer]
+"""What is asked of a ledger: by a session, of the schema it stands in (quoted), which lacks these columns of `runs`."""
+
+
 class Ledger(Protocol):
     """The record of runs in one database."""
 
@@ -128,6 +137,14 @@ class Ledger(Protocol):
     ) -> tuple[SliceWrite, ...]:
         """Return each time that slices of a run were written, from that run on, the latest first."""
 
+    def sums(
+        self, contract: Contract, target: Target, run: LedgerRun, scope: Scope, measure: str
+    ) -> Mapping[SliceRows, Number | None]:
+        """Return what a measure adds up to in the rows of `scope` that a run found and left, slice by slice.
+
+        Rows that are neither in the table nor kept any more are left out. Nothing is written.
+        """
+
     def affected_since(self, contract: Contract, target: Target, instant: datetime) -> tuple[Moment, ...]:
         """Return the slices that corrections since an instant touch, in order."""
 
@@ -148,6 +165,12 @@ class Ledger(Protocol):
 
         The only one has its slices, groups and statements. `last` is the last run of a `target` that is named.
         """
+
+    def look(self, ledger_schema: str, question: Question[Answer]) -> tuple[Answer, ...]:
+        """Return the answer of each ledger of that schema; none when there is none. A question writes nothing."""
+
+    def seen(self, runs: Sequence[LedgerRun]) -> tuple[LedgerRun, ...]:
+        """Return the runs with whether each is at work now."""
 
 
 class Survey(Protocol):

@@ -16,9 +16,9 @@ from typing import Any
 import reslice
 from reslice import ledger
 from reslice.contract import Contract, Method
-from reslice.engines import old_versions, sql, versions
+from reslice.engines import old_versions, series, sql, versions
 from reslice.engines.affected import FIRST_INSTANT, affected
-from reslice.engines.base import LedgerMade, LedgerScript
+from reslice.engines.base import Answer, LedgerMade, LedgerScript, Question
 from reslice.engines.failures import unknown
 from reslice.engines.refusals import (
     lacking_rights,
@@ -33,9 +33,9 @@ from reslice.engines.sql import quote
 from reslice.engines.view import make_view, with_versions
 from reslice.errors import Failure
 from reslice.ranges import Moment, Scope
-from reslice.recorded import LedgerRun, RestoredSlice, SliceWrite, Version
+from reslice.recorded import LedgerRun, RestoredSlice, SliceRows, SliceWrite, Version
 from reslice.tables import Target
-from reslice.values import Opened, Published, Request, Run, Staged, State
+from reslice.values import Number, Opened, Published, Request, Run, Staged, State
 
 TouchedSince = Callable[[Contract, Target, str], list[Moment]]
 
@@ -314,6 +314,15 @@ class Records(ABC):
             knows = ("runs", "restores") in self._columns_in(target.catalog, contract.ledger.schema)
             return ledger.writes_since(self._session, where, target, run_id, labels, knows_restores=knows)
 
+    def sums(
+        self, contract: Contract, target: Target, run: LedgerRun, scope: Scope, measure: str
+    ) -> Mapping[SliceRows, Number | None]:
+        """Return what a measure adds up to in the rows of `scope` that a run found and left, while they are kept."""
+        with self._session.translated(contract, f"the rows of {target.resolved}"):
+            self._session.pin(contract)
+            with self._session.transaction():
+                return series.sums(self._session, contract, target, run, scope, measure)
+
     def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
         """Return the tables and columns of a schema."""
         return {(table, column) for table, column, _ in self._session.columns_in(catalog, schema)}
@@ -348,6 +357,20 @@ class Records(ABC):
                 where = ledger.place(catalog, ledger_schema)
                 matches += ledger.find(self._session, where, reference, target, absent=absent)
             return tuple(self._seen(matches))
+
+    def look(self, ledger_schema: str, question: Question[Answer]) -> tuple[Answer, ...]:
+        """Return the answer of each ledger of that schema; none when there is none."""
+        with self._session.translated(None, "the ledger"):
+            self._refuse_unreadable(ledger_schema, "runs", "run_slices", "run_groups")
+            ledgers = self._ledgers(ledger_schema).items()
+            return tuple(
+                question(self._session, ledger.place(catalog, ledger_schema), absent) for catalog, absent in ledgers
+            )
+
+    def seen(self, runs: Sequence[LedgerRun]) -> tuple[LedgerRun, ...]:
+        """Return the runs with whether each is at work now."""
+        with self._session.translated(None, "the ledger"):
+            return tuple(self._seen(list(runs)))
 
     def _seen(self, runs: list[LedgerRun]) -> list[LedgerRun]:
         """Return runs with whether each is at work now."""

@@ -4,6 +4,7 @@ A row that says *published* is written in the commit that replaces the data, so 
 `tables` says what there is, `writing` puts it there, `reading` takes it out, `retention` lets go of what is too old.
 """
 
+from reslice.ledger.keepers import keepers
 from reslice.ledger.reading import (
     Covering,
     coverage,
@@ -64,6 +65,7 @@ __all__ = [
     "insert_rest",
     "insert_slices",
     "is_due",
+    "keepers",
     "kept_table",
     "last_covering",
     "later_run",

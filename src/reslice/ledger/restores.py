@@ -10,11 +10,12 @@ from reslice.recorded import RestoredSlice, SliceWrite
 from reslice.tables import Target
 from reslice.values import Fingerprint, State
 
-_OF_TABLE = "(r.table_name = $table_name OR substr(r.table_name, position('.' IN r.table_name) + 1) = $beside)"
+OF_TABLE = "(r.table_name = $table_name OR substr(r.table_name, position('.' IN r.table_name) + 1) = $beside)"
 """Runs of one table, also from before its DuckDB file or its database was renamed: its ledger is in there with it."""
 
 
-def _table(target: Target) -> dict[str, Any]:
+def table_values(target: Target) -> dict[str, Any]:
+    """Return the parameters of OF_TABLE."""
     return {"table_name": target.resolved, "beside": target.beside}
 
 
@@ -35,9 +36,9 @@ def writes_since(
         " s.run_id = $run_id OR s.fingerprint_base <> s.fingerprint_staged AS is_told,"
         " max(s.published_at) FILTER (WHERE s.run_id = $run_id) OVER (PARTITION BY s.slice) AS mine_at"
         f" FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
-        f" WHERE {_OF_TABLE} AND s.state = 'published' AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
+        f" WHERE {OF_TABLE} AND s.state = 'published' AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
         ") AS writes WHERE published_at >= mine_at AND is_told ORDER BY published_at DESC, number DESC",
-        {"run_id": run_id, "labels": list(labels)} | _table(target),
+        {"run_id": run_id, "labels": list(labels)} | table_values(target),
     )
     return tuple(SliceWrite(*row) for row in rows)
 
@@ -49,8 +50,8 @@ def restored(session: Session, where: str, target: Target, labels: Sequence[str]
     the last one is asked of the clock and of the number that counts up with every run, and either may say that it is a
     restore: a clock can be set back, and runs can overlap.
     """
-    any_restore = f"SELECT 1 FROM {where}.runs AS r WHERE {_OF_TABLE} AND state = '{State.RESTORED}' LIMIT 1"
-    if not labels or not session.execute(any_restore, _table(target)):
+    any_restore = f"SELECT 1 FROM {where}.runs AS r WHERE {OF_TABLE} AND state = '{State.RESTORED}' LIMIT 1"
+    if not labels or not session.execute(any_restore, table_values(target)):
         return {}
     rows = session.execute(
         "SELECT slice, id, restores, (SELECT u.fingerprint_after FROM"
@@ -60,11 +61,11 @@ def restored(session: Session, where: str, target: Target, labels: Sequence[str]
         " ORDER BY coalesce(s.published_at, r.requested_at) DESC, r.number DESC) AS by_time,"
         " row_number() OVER (PARTITION BY s.slice ORDER BY r.number DESC) AS by_number"
         f" FROM {where}.run_slices AS s JOIN {where}.runs AS r ON r.id = s.run_id"
-        f" WHERE {_OF_TABLE} AND r.kind IN ('run', 'restore') AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
+        f" WHERE {OF_TABLE} AND r.kind IN ('run', 'restore') AND s.slice = ANY(CAST($labels AS VARCHAR[]))"
         " AND (s.state = 'published' OR (r.kind = 'run'"
         " AND s.state IN ('unchanged', 'empty') AND r.state IN ('published', 'unchanged')))"
         ") AS last WHERE restores <> '' AND (by_time = 1 OR by_number = 1) ORDER BY by_time DESC",
-        {"labels": list(labels)} | _table(target),
+        {"labels": list(labels)} | table_values(target),
     )
     return {
         label: RestoredSlice(run_id, undone, Fingerprint.parse(left)) for label, run_id, undone, left in rows if left
