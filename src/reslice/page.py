@@ -38,7 +38,8 @@ class Outcome:
 
 def page_html(run: LedgerRun, *, place: str = "") -> str:
     """Return the whole page. `place` holds the options that lead to the project, for the commands on the page."""
-    return environment().get_template("run.html.j2").render(run_values(run, place))
+    values = {"frame": "run_kept.html.j2", "figure": shown}
+    return environment().get_template("run_body.html.j2").render(run_values(run, place) | values)
 
 
 def run_values(run: LedgerRun, place: str) -> dict[str, Any]:
@@ -195,16 +196,18 @@ def _group(group: GroupDiff, measures: Sequence[str], totals: Mapping[str, Total
     }
 
 
-def _cell(group: GroupDiff, name: str, *, is_number: bool) -> dict[str, str]:
-    """Return one measure of a group, and by how much it moved. Only a measure with a total is a number."""
+def _cell(group: GroupDiff, name: str, *, is_number: bool) -> dict[str, Any]:
+    """Return one measure of a group, and by how much it moved. Only a measure with a total is a number.
+
+    `before` is empty where there is no other value than the one that `after` holds.
+    """
     before = None if group.before is None else group.before.get(name)
     after = None if group.after is None else group.after.get(name)
-    if group.before is None or group.after is None:
-        text = shown(after if group.before is None else before)
-    else:
-        text = shown(after) if before == after else f"{shown(before)} → {shown(after)}"
     moved = _moved(_exact(before), _exact(after), is_empty_zero=True) if is_number else ""
-    return {"text": text, "moved": moved}
+    sides = {"before": "", "after": shown(after), "moved": moved, "is_number": is_number}
+    if group.after is None:
+        return sides | {"after": shown(before)}
+    return sides if group.before is None or before == after else sides | {"before": shown(before)}
 
 
 def _exact(value: Any) -> Number | None:
