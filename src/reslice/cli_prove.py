@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from reslice.cli_commands import Command, confirmed, json_option
 from reslice.cli_session import Session
@@ -84,6 +85,7 @@ def prove(context: click.Context, /, **given: Any) -> int:
     words = context.meta.get(_WORDS, ())
     _hide_password(session, given["connection"])
     _check(given, words)
+    _check_used(context, given)
     connection, subject = _subject(session, given)
     task = _task(given, words)
     if task.in_place and not given["yes"]:
@@ -114,10 +116,21 @@ def _check(given: dict[str, Any], words: tuple[str, ...]) -> None:
         raise click.UsageError("--range and --slice-column go together where no contract says what a slice is.")
     if bool(words) == (given["sql"] is not None):
         raise click.UsageError("COMMAND behind --, or --sql FILE: one of them.")
-    if given["params"] and given["sql"] is None:
-        raise click.UsageError("--param is for --sql.")
     if given["in_place"] and (given["crash"] or given["at_once"] or given["keep"]):
         raise click.UsageError("--crash, --at-once and --keep need a sandbox: leave --in-place out.")
+
+
+def _check_used(context: click.Context, given: dict[str, Any]) -> None:
+    """Refuse an option that would change nothing."""
+    are_tries_given = context.get_parameter_source("tries") is not ParameterSource.DEFAULT
+    if given["params"] and given["sql"] is None:
+        raise click.UsageError("--param is for --sql.")
+    if given["seed"] is not None and not given["crash"]:
+        raise click.UsageError("--seed is for --crash: it makes the moments again at which the command is killed.")
+    if are_tries_given and not (given["crash"] or given["at_once"]):
+        raise click.UsageError("--tries is for --crash and --at-once; how often it is run is --times.")
+    if given["yes"] and not given["in_place"]:
+        raise click.UsageError("--yes is for --in-place: a sandbox is nothing to agree to.")
 
 
 def _subject(session: Session, given: dict[str, Any]) -> tuple[Connection, Subject]:
@@ -147,6 +160,8 @@ def _task(given: dict[str, Any], words: tuple[str, ...]) -> Task:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise click.UsageError(f"--param is NAME=VALUE, not {text}.")
+        if name in parameters:
+            raise click.UsageError(f"--param {name} is given twice.")
         parameters[name] = value
     names = ("times", "keep", "in_place", "crash", "at_once", "tries", "seed")
     options = {name: given[name] for name in names} | {"timeout": _timeout(given["timeout"])}

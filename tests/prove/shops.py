@@ -20,6 +20,7 @@ from reslice import contract_file
 from reslice.contract import Connection, SliceColumn, Unit
 from reslice.prove.asked import task_of
 from reslice.prove.proving import Proving
+from reslice.prove.script import named
 from reslice.prove.values import Comparison, Proof, Subject
 from reslice.ranges import Scope
 from tests import postgres
@@ -74,7 +75,8 @@ class Shop:
 
     def prove_sql(self, text: str, subject: Subject | None = None, **options: Any) -> Proof:
         """Prove a SQL script, by default as the contract has the table."""
-        given = {"parameters": DATES} | options
+        asked = {name: value for name, value in DATES.items() if name in named(text)}
+        given = {"parameters": asked} | options
         task = task_of(sql=self.script(text), **given)
         return Proving(self.connection, self.subject() if subject is None else subject, task).prove()
 

@@ -46,6 +46,12 @@ def prove(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
         ),
         (["daily_orders", "--param", "a=1", "--", "true"], "--param is for --sql"),
         (["daily_orders", "--sql", "job.sql", "--param", "a"], "--param is NAME=VALUE"),
+        (["daily_orders", "--sql", "job.sql", "--param", "a=1", "--param", "a=2"], "--param a is given twice"),
+        (["daily_orders", "--sql", "job.sql", "--param", "a=1"], "job.sql has no :a; it names no value"),
+        (["daily_orders", "--seed", "7", "--", "true"], "--seed is for --crash"),
+        (["daily_orders", "--at-once", "--seed", "7", "--", "true"], "--seed is for --crash"),
+        (["daily_orders", "--tries", "5", "--", "true"], "--tries is for --crash and --at-once"),
+        (["daily_orders", "--yes", "--", "true"], "--yes is for --in-place"),
         (["daily_orders", "--in-place", "--crash", "--", "true"], "need a sandbox"),
         (["daily_orders", "--times", "1", "--", "true"], "--times"),
         (["daily_orders", "--timeout", "soon", "--", "true"], "--timeout"),
@@ -67,6 +73,20 @@ def test_what_cannot_be_understood_exits_2(
     assert [line.split(":")[0].strip() for line in err.splitlines() if line.startswith("  ") and line[2] != " "] == [
         "asked", "found", "unchanged", "next",
     ]  # fmt: skip
+
+
+def test_a_misspelt_name_of_a_value_leads_to_the_command_that_is_right(
+    here: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.script(REPLACE)
+    words = ["daily_orders", "--sql", "job.sql", "--param", "strat=2026-01-01", "--param", "end=2026-01-02"]
+    code, out, err = prove(capsys, *words)
+    assert (code, out) == (2, "")
+    assert "job.sql names :start, of which no value is given" in err
+    assert "job.sql has no :strat; did you mean :start?" in err
+    right = "reslice prove daily_orders --sql job.sql --param start=2026-01-01 --param end=2026-01-02"
+    assert err.rstrip("\n").endswith(f"next:       {right}")
+    assert prove(capsys, *right.split()[2:])[0] in (0, 1)
 
 
 def test_options_of_the_command_are_not_ours(here: Shop, capsys: pytest.CaptureFixture[str]) -> None:

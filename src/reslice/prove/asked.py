@@ -65,9 +65,11 @@ def task_of(
 ) -> Task:
     """Return what is to be run: the words of a command, or a SQL file with its parameters; options as in `Task`.
 
-    Raises Misused[usage] when it is neither, or both.
+    Raises Misused[usage] when it is neither, or both, or when parameters are for no SQL file.
     """
     if bool(command) == (sql is not None) or isinstance(command, str):
         raise misused("prove", "the words of a command, as a list, or a SQL file", f"{command!r} and sql={sql!r}", "")
+    if parameters and sql is None:
+        raise misused("prove", "a SQL file whose names the parameters are", f"no sql=, and {', '.join(parameters)}", "")
     script = None if sql is None else Script(Path(sql), dict(parameters or {}))
     return Task(tuple(command), script, timeout=given.wait(timeout), **options)

@@ -7,16 +7,18 @@ at the first statement that fails. `:name` stands for a value as SQL writes it: 
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from reslice import engines, parameters
 from reslice.engines.sql import quote, text_literal
+from reslice.errors import Failure, Misused
 from reslice.prove.shape import misused
 from reslice.prove.values import Script
 
@@ -36,7 +38,7 @@ def command(script: Script, engine: str) -> Iterator[tuple[str, ...]]:
 
 
 def check(script: Script) -> None:
-    """Raise Misused[usage] when a script cannot be read, or names a value that is not given."""
+    """Raise Misused[usage] when a script cannot be read, or when its values are not those that are given."""
     name = str(script.path)
     try:
         text = script.path.read_text(encoding="utf-8")
@@ -47,12 +49,34 @@ def check(script: Script) -> None:
         if line.lstrip().startswith("\\"):
             found = f"line {number} is a command of psql: {line.strip()[:60]}"
             raise misused(name, "--sql FILE: SQL alone", found, f"reslice prove … -- psql -f {name}")
-    missing = [each for each in sorted(named(text)) if each not in script.parameters]
-    if missing:
-        found = f"{name} names {', '.join(f':{each}' for each in missing)}, of which no value is given"
-        raise misused(name, "a value for each :name", found, " ".join(f"--param {each}=…" for each in missing))
     if not parameters.statements(text):
         raise misused(name, "--sql FILE: SQL", f"{name} holds no statement", "name a SQL file")
+    _check_values(script, named(text))
+
+
+def _check_values(script: Script, asked: set[str]) -> None:
+    """Raise Misused[usage] unless a value is given for each name of a script, and for no other."""
+    name, given = str(script.path), script.parameters
+    missing, unasked = sorted(asked - given.keys()), sorted(given.keys() - asked)
+    if not missing and not unasked:
+        return
+    meant = {each: near[0] for each in unasked for near in [difflib.get_close_matches(each, missing, n=1)] if near}
+    found = [f"{name} names {_listed(missing)}, of which no value is given"] if missing else []
+    names = f"it names {_listed(sorted(asked))}" if asked else "it names no value"
+    found += [
+        f"{name} has no :{each}; {f'did you mean :{meant[each]}?' if each in meant else names}" for each in unasked
+    ]
+    after = " ".join(f"--param {each}=…" for each in missing) or f"name {_listed(unasked)} in {name}, or give no value"
+    failure = Failure("usage", "a value for each :name, and for no other", tuple(found), after)
+    error = Misused(name, [failure], unchanged="the command was not run")
+    if meant and len(meant) == len(missing) == len(unasked) == 1:
+        one, other = unasked[0], missing[0]
+        error.meant = (f"{one}={given[one]}", f"{other}={given[one]}")
+    raise error
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f":{each}" for each in names)
 
 
 def named(text: str) -> set[str]:
