@@ -101,7 +101,13 @@ def _at_once_value(found: AtOnce | None) -> dict[str, Any] | None:
     if found is None:
         return None
     pairs = [
-        {"exit_codes": [*each.codes], "as_one": each.is_same, "said": each.said, **_state_value(each.state)}
+        {
+            "exit_codes": [*each.codes],
+            "as_one": each.is_same,
+            "at_once": not each.was_apart,
+            "said": each.said,
+            **_state_value(each.state),
+        }
         for each in found.pairs
     ]
     return {"ok": found.ok, "pairs": pairs, "groups": [_group_value(group) for group in found.keys.groups]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import textwrap
 import time
@@ -126,6 +127,42 @@ def test_what_a_command_leaves_running_is_ended(shop: Shop) -> None:
         os.kill(int(mark.read_text()), 0)
 
 
+def test_a_command_ends_with_the_proof_that_is_killed(tmp_path: Path) -> None:
+    """Nothing of ours is left to end it: kill -9 asks nobody."""
+    mark = tmp_path / "pid"
+    body = f"""
+        import threading
+        from reslice.engines.sandbox import Way
+        from reslice.prove.command import Running
+        words = ["sh", "-c", "sleep 60 & echo $! > {mark}; trap '' TERM; wait; sleep 60"]
+        Running(words, Way("", "", {{}}), "daily_orders").wait(None, threading.Event())
+    """
+    proof = subprocess.Popen([sys.executable, "-c", textwrap.dedent(body)])
+    until = time.monotonic() + 30
+    while not (mark.exists() and mark.read_text().strip()) and time.monotonic() < until:
+        time.sleep(0.02)
+    sleeping = int(mark.read_text())
+    group = os.getpgid(sleeping)
+    os.kill(group, 0)
+    proof.kill()
+    proof.wait()
+    while time.monotonic() < until and _is_running(sleeping, group):
+        time.sleep(0.02)
+    assert not _is_running(sleeping, group)
+
+
+def _is_running(*numbers: int) -> bool:
+    """Whether one of these processes is there, and not only its number, which nobody has asked for yet."""
+    for number in numbers:
+        try:
+            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z":
+            return True
+    return False
+
+
 def test_secrets_are_not_repeated() -> None:
     assert command.masked("postgresql://a:p%40ss@h and p@ss", ("p@ss", "p%40ss")) == "postgresql://a:***@h and ***"
 
@@ -196,6 +233,39 @@ def test_a_script_that_cannot_be_run_is_misuse(tmp_path: Path, text: str | None,
     with pytest.raises(Misused) as caught:
         script.check(Script(path, {"start": "1"}))
     assert found in caught.value.failures[0].found[0]
+
+
+def test_values_for_no_script_are_misuse(shop: Shop) -> None:
+    with pytest.raises(Misused, match="no sql=, and start"):
+        shop.prove(["true"], parameters={"start": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "after"),
+    [
+        (
+            "SELECT :begin;",
+            ("{} names :begin, of which no value is given", "{} has no :start; it names :begin"),
+            "--param begin=…",
+        ),
+        (
+            "SELECT :strat, :end;",
+            ("{} names :end, :strat, of which no value is given", "{} has no :start; did you mean :strat?"),
+            "--param end=… --param strat=…",
+        ),
+        ("SELECT ':start';", ("{} has no :start; it names no value",), "name :start in {}, or give no value"),
+    ],
+)
+def test_a_value_that_no_script_asks_for_is_misuse(
+    tmp_path: Path, text: str, found: tuple[str, ...], after: str
+) -> None:
+    path = tmp_path / "job.sql"
+    path.write_text(text)
+    with pytest.raises(Misused) as caught:
+        script.check(Script(path, {"start": "1"}))
+    (failure,) = caught.value.failures
+    assert failure.found == tuple(each.format(path) for each in found)
+    assert failure.next == after.format(path)
 
 
 def test_a_name_that_is_not_there_is_misuse_before_anything_runs(shop: Shop) -> None:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+
 from reslice.prove.values import Verdict
 from reslice.report_prove import proof_text
+from reslice.report_prove_json import proof_json
 from tests.prove.shops import DELETE, REPLACE, SELECT, Shop
 
 SLEEP = "SELECT sum(hash(a.range + b.range)) FROM range(5000) AS a, range(5000) AS b"
 """Takes some tenths of a second."""
+WAITING = """
+import duckdb, os, sys, time
+while True:
+    try:
+        connection = duckdb.connect(os.environ["RESLICE_PATH"])
+        break
+    except duckdb.IOException:
+        time.sleep(0.02)
+connection.execute(sys.argv[1])
+"""
+"""Runs a statement as soon as nobody else has the file."""
 
 
 def test_a_delete_that_is_committed_alone_is_found_by_killing(shop: Shop) -> None:
@@ -27,12 +41,28 @@ def test_one_transaction_is_old_or_new(shop: Shop) -> None:
     assert {each.table for each in proof.crash.tries} <= {"before", "after"}
 
 
-def test_two_at_once_on_a_file_are_told_apart_by_who_may_open_it(shop: Shop) -> None:
+def test_two_of_which_one_could_not_open_the_file_are_no_evidence(shop: Shop) -> None:
     job = f"BEGIN; {DELETE}; INSERT INTO daily_orders {SELECT}; {SLEEP}; {SLEEP}; COMMIT;"
     proof = shop.prove_sql(job, at_once=True, tries=2)
-    assert proof.at_once is not None and proof.at_once.ok
-    failed = [pair for pair in proof.at_once.pairs if sorted(pair.codes) == [0, 1]]
-    assert failed and "lock on file" in failed[0].said
-    assert proof.exit_code == 0
+    assert proof.at_once is not None
+    assert (proof.at_once.ok, proof.at_once.together) == (None, 0)
+    for pair in proof.at_once.pairs:
+        assert (sorted(pair.codes), pair.is_same, pair.was_apart) == ([0, 1], True, True)
+    assert (proof.verdict, proof.exit_code) == (Verdict.PROVEN, 0)
     text = proof_text(proof)
-    assert "left what one leaves" in text and "it could not open the file, since DuckDB lets one process write" in text
+    assert "  at once     not tried: of two, one was refused by the file lock each time (2 times)\n" in text
+    assert "left what one leaves" not in text
+    answer = proof_json(proof)["at_once"]
+    assert answer["ok"] is None and [each["at_once"] for each in answer["pairs"]] == [False, False]
+
+
+def test_two_that_wait_for_the_file_are_held_against_one(shop: Shop) -> None:
+    """Both open the file, one after the other, and both append."""
+    statement = "INSERT INTO daily_orders VALUES ('2026-01-02', 'web', 1, 7000)"
+    words = [sys.executable, "-c", WAITING, statement]
+    proof = shop.prove(words, at_once=True, tries=1)
+    assert proof.at_once is not None
+    (pair,) = proof.at_once.pairs
+    assert (pair.codes, pair.was_apart) == ((0, 0), False)
+    assert proof.at_once.ok is False
+    assert (proof.runs[0].state.rows, pair.state.rows) == (6, 7)

@@ -101,6 +101,9 @@ class Place(Protocol):
     def is_in_use(self) -> bool:
         """Whether the command is seen to be at work in it: connected, or having written."""
 
+    def is_locked_out(self, output: str) -> bool:
+        """Whether a command that failed says that it could not open the place, since another one had it."""
+
     def settle(self) -> None:
         """Wait until nothing that a killed command has begun is still at work in it."""
 

@@ -1,6 +1,7 @@
 """One run of somebody's command: a process group of its own that can be timed, killed whole, and heard afterwards.
 
-Standard input is closed, both outputs go to one file, and nothing that the command started outlives it.
+Standard input is closed, both outputs go to one file, and nothing that the command started outlives it, or us: a small
+process beside it ends the group when we are gone, however we went.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ GRACE_SECONDS = 3.0
 """How long a command that is asked to end has to do so, before it is killed."""
 OUTPUT_BYTES = 1 << 20
 MASK = "***"
+_ENDS_WITH_US = f'read -r _; kill -s TERM -- "-$0"; sleep {GRACE_SECONDS:g}; kill -s KILL -- "-$0"'
+"""Waits for the end of its input, which is when nobody holds the other end; then it ends a group of processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,13 @@ class Running:
             found = f"{words[0]} cannot be run: {error.strerror or error}"
             failure = Failure("usage", "a command that can be run", (found,), "")
             raise Misused(about, [failure], unchanged="the command was not run") from error
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", _ENDS_WITH_US, str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     @property
     def seconds(self) -> float:
@@ -141,6 +151,7 @@ class Running:
         """End it, whatever it has said."""
         self.end()
         self._output.close()
+        self._dismiss_guard()
 
     def end(self) -> None:
         """Ask the whole group to end, and kill what does not."""
@@ -155,12 +166,20 @@ class Running:
         seconds = self.seconds
         if self._is_anybody_left():
             self.end()
+        self._dismiss_guard()
         code = self._process.returncode
         with self._output as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - OUTPUT_BYTES, 0))
             text = masked(file.read().decode(errors="replace"), self._way.secrets)
         return Ended(128 - code if code < 0 else code, seconds, text, is_late, was_killed)
+
+    def _dismiss_guard(self) -> None:
+        """End the process beside it first, so that it does not see its input end."""
+        assert self._guard.stdin is not None, "it was asked for as a pipe"
+        self._guard.kill()
+        self._guard.wait()
+        self._guard.stdin.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -94,12 +94,17 @@ def at_once(setting: Setting, tries: int) -> AtOnce:
                 keys = Comparison(Between.KEYS) if is_same else now.evidence.keys("pair")
         finally:
             place.remove()
-        first, second = ended
-        said = next((" ".join(tail(each.output, 2)) for each in ended if each.code), "")
-        pairs.append(Pair((first.code, second.code), state, is_same, said))
+        pairs.append(_pair(place, ended, state, is_same=is_same))
         if not is_same:
             return AtOnce(tuple(pairs), keys)
     return AtOnce(tuple(pairs), Comparison(Between.KEYS))
+
+
+def _pair(place: Place, ended: tuple[Ended, Ended], state: State, *, is_same: bool) -> Pair:
+    failed = [each for each in ended if each.code]
+    said = " ".join(tail(failed[0].output, 2)) if failed else ""
+    was_apart = any(place.is_locked_out(each.output) for each in failed)
+    return Pair((ended[0].code, ended[1].code), state, is_same, said, was_apart)
 
 
 def _two(setting: Setting, place: Place) -> tuple[Ended, Ended]:

@@ -193,13 +193,15 @@ class Crash:
 class Pair:
     """Two commands started at once: their exit codes, what one that failed said, and the table after both.
 
-    `is_same` says that the table is as after one of them.
+    `is_same` says that the table is as after one of them. `was_apart` says that one could not open the database while
+    the other had it: they were not at work at the same time.
     """
 
     codes: tuple[int, int]
     state: State
     is_same: bool
     said: str = ""
+    was_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +213,16 @@ class AtOnce:
     """The repeated keys of the first pair that left another table."""
 
     @property
-    def ok(self) -> bool:
-        """Whether the table was as after one command each time."""
-        return all(each.is_same for each in self.pairs)
+    def ok(self) -> bool | None:
+        """Whether the table was as after one command each time; None where no two were at work at the same time."""
+        if not all(each.is_same for each in self.pairs):
+            return False
+        return True if self.together else None
+
+    @property
+    def together(self) -> int:
+        """How many pairs were at work at the same time, as far as is known."""
+        return sum(not each.was_apart for each in self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +298,8 @@ class Proof:
 
     @property
     def is_safe(self) -> bool:
-        """Whether the table was old or new each time the command was killed, and right when two ran at once."""
-        return (self.crash is None or self.crash.ok) and (self.at_once is None or self.at_once.ok)
+        """Whether the table was old or new each time the command was killed, and never wrong after two at once."""
+        return (self.crash is None or self.crash.ok) and (self.at_once is None or self.at_once.ok is not False)
 
     @property
     def _faulty_keys(self) -> int:

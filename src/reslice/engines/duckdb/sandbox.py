@@ -39,6 +39,8 @@ KEPT = "reslice_kept_"
 """How the file begins that holds the rows from before a proof in place; DuckDB calls it by what precedes the dot."""
 WAIT = timedelta(seconds=5)
 STEP_SECONDS = 0.005
+_LOCKED = "Could not set lock on file"
+"""What DuckDB says, also in other languages' drivers, to a process that opens a file which another one has."""
 
 _COPY = "import shutil, sys\nfor one, other in zip(sys.argv[1::2], sys.argv[2::2]): shutil.copyfile(one, other)"
 
@@ -102,6 +104,10 @@ class DuckDBPlace:
     def is_in_use(self) -> bool:
         """Whether the file was written to, or has a log, since it was copied."""
         return mark_of(self.file) != self._first_mark
+
+    def is_locked_out(self, output: str) -> bool:
+        """Whether DuckDB said that another process has the file: one process at a time may write."""
+        return _LOCKED in output
 
     def settle(self) -> None:
         """Return at once: what a process of DuckDB did ends with it."""

@@ -111,6 +111,10 @@ class PostgresPlace:
         """Return False: in the database itself others are at work as well."""
         return False
 
+    def is_locked_out(self, output: str) -> bool:
+        """Return False: a server is open to many."""
+        return False
+
     def settle(self) -> None:
         """Wait until no other session of the database is at work; one that goes on for too long is ended."""
         until = time.monotonic() + SETTLE_SECONDS
