@@ -95,7 +95,7 @@ def runs(
     condition = "" if target is None else "WHERE target = $target"
     parameters: dict[str, Any] = {"limit": limit} | ({} if target is None else {"target": target})
     rest = f"{condition} ORDER BY number DESC LIMIT $limit"
-    return _select(session, where, rest, parameters, unread={*absent, "sql"})
+    return select_runs(session, where, rest, parameters, unread={*absent, "sql"})
 
 
 def find(
@@ -107,7 +107,7 @@ def find(
     """
 
     def one(rest: str, **parameters: Any) -> list[LedgerRun]:
-        return [whole(session, where, run) for run in _select(session, where, rest, parameters, unread=absent)]
+        return [whole(session, where, run) for run in select_runs(session, where, rest, parameters, unread=absent)]
 
     back = re.fullmatch(r"last(?:~(\d{1,9}))?", reference)
     if back:
@@ -120,7 +120,9 @@ def find(
     if exact:
         return exact
     unread = {*absent, *_EVIDENCE}
-    matches = _select(session, where, "WHERE starts_with(id, $id) ORDER BY number", {"id": reference}, unread=unread)
+    matches = select_runs(
+        session, where, "WHERE starts_with(id, $id) ORDER BY number", {"id": reference}, unread=unread
+    )
     return one("WHERE id = $id", id=matches[0].id) if len(matches) == 1 else matches
 
 
@@ -157,7 +159,7 @@ def _ledger_slice(row: Sequence[Any]) -> LedgerSlice:
     )
 
 
-def _select(
+def select_runs(
     session: Session, where: str, rest: str, parameters: Mapping[str, Any], *, unread: Collection[str]
 ) -> list[LedgerRun]:
     """Return runs as values; a column that is `unread` is as if it were NULL."""

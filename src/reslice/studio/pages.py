@@ -1,0 +1,99 @@
+"""A view as a page of HTML, or as its `.json` twin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reslice.layout import counted
+from reslice.page_template import PAGES, environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from reslice.studio.links import Links
+    from reslice.studio.values import View
+
+FOLDER = Path(__file__).parent
+STATIC = {
+    "base.css": (PAGES / "base.css", "text/css; charset=utf-8"),
+    "studio.css": (FOLDER / "static" / "studio.css", "text/css; charset=utf-8"),
+    "run.css": (FOLDER / "static" / "run.css", "text/css; charset=utf-8"),
+    "run.js": (FOLDER / "static" / "run.js", "text/javascript; charset=utf-8"),
+    "icon.svg": (FOLDER / "static" / "icon.svg", "image/svg+xml"),
+    "studio.js": (FOLDER / "static" / "studio.js", "text/javascript; charset=utf-8"),
+}
+"""The files beside the pages, and what they are."""
+
+
+def html(view: View, links: Links, address: str, project_name: str) -> str:
+    """Return the page of a view that stands at `address`."""
+    frame = {
+        "links": links,
+        "twin": links.twin(address),
+        "project_name": project_name,
+        "refresh_seconds": view.refresh_seconds,
+    }
+    return _templates().get_template(f"{view.name}.html.j2").render({**view.values, **view.drawn, **frame})
+
+
+def twin(view: View) -> str:
+    """Return the `.json` twin of a view: the same values, without separators."""
+    return json.dumps(view.json, ensure_ascii=False, indent=1)
+
+
+def number(value: int | Decimal | str | None, none: str = "\N{EN DASH}") -> str:
+    """Return an exact number with its thousands separated; decimals may be given as text."""
+    if value is None:
+        return none
+    exact = Decimal(value)
+    return f"{exact:,f}".replace("-", "\N{MINUS SIGN}") if exact.is_finite() else str(exact)
+
+
+def signed(value: int | Decimal | str | None) -> str:
+    """Return a difference with its sign, its thousands separated; nothing where there is none."""
+    if value is None:
+        return ""
+    text = number(value)
+    return f"+{text}" if Decimal(value) > 0 else text
+
+
+def when(value: datetime | str | None) -> str:
+    """Return an instant to the minute, in UTC."""
+    if value is None:
+        return ""
+    text = value.isoformat() if isinstance(value, datetime) else value
+    return f"{text[:10]} {text[11:16]}"
+
+
+def lasted(milliseconds: float | None) -> str:
+    """Return a time in the unit that suits it: milliseconds, seconds, minutes or hours."""
+    if milliseconds is None:
+        return ""
+    seconds = milliseconds / 1000
+    if seconds < 1:
+        return f"{milliseconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+@cache
+def _templates() -> Environment:
+    found = environment(FOLDER / "templates")
+    filters: Mapping[str, Any] = {
+        "number": number,
+        "signed": signed,
+        "when": when,
+        "lasted": lasted,
+        "counted": counted,
+    }
+    found.filters.update(filters)
+    return found

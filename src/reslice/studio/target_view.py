@@ -1,0 +1,143 @@
+"""The page of one target: how its slices stand, a range of them that is chosen, and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reslice.contract import Contract
+from reslice.ledger import overview
+from reslice.ledger.texts import span as ledger_span
+from reslice.project import misused
+from reslice.ranges import Range, last_over
+from reslice.recorded import LedgerRun
+from reslice.studio import calendar
+from reslice.studio.chosen import Chosen, chosen_range, chosen_values
+from reslice.studio.standing import EXCEPTIONS, MEANINGS, Compared, Stand, Standing, counts
+from reslice.studio.targets import about, figures, run_row, stands_of, tone_of
+from reslice.studio.values import Ask, View, instant, slug
+from reslice.values import Kind, State
+
+if TYPE_CHECKING:
+    from reslice.engines.base import Engine
+
+RUNS_PER_PAGE = 50
+KINDS = tuple(each.value for each in Kind)
+STATES = tuple(each.value for each in State)
+
+
+def view(ask: Ask) -> View:
+    """Return how a target stands, in the period that is asked for or the newest, and its newest runs."""
+    contract = contract_of(ask)
+    chosen = chosen_range(contract, ask.word("from"), ask.word("to"))
+    wanted = _wanted(ask, contract)
+    with ask.project.engine(read_only=True) as engine:
+        now = engine.now()
+        found = stands_of(ask, engine, contract)
+        runs = _runs(engine, contract, wanted)
+    periods = calendar.periods(found, contract.slice.unit)
+    period = _period(ask, contract, chosen, [name for name, _, _ in periods])
+    shown = calendar.span(found, period, contract.slice, last_over(now, contract.slice))
+    slices = {} if shown is None else calendar.stands_of(shown, found)
+    compared = ask.jobs.compared(contract.name)
+    listed = runs[:RUNS_PER_PAGE]
+    values = about(contract, now) | {
+        "figures": figures(found),
+        "status": _status_values(compared),
+        "period": period,
+        "periods": [{"period": name, "slices": count, "exceptions": loud} for name, count, loud in periods],
+        "slices": [
+            {"slice": label, "state": stand.state.value, "run": stand.run or None, "at": instant(stand.at)}
+            for label, (_, stand) in slices.items()
+        ],
+        "chosen": None if chosen is None else chosen_values(chosen, contract, found, ask.place),
+        "filter": {name: ask.word(name) for name in ("state", "kind", "range")},
+        "runs": [run_row(run) for run in listed],
+        "older": listed[-1].number if len(runs) > RUNS_PER_PAGE else None,
+    }
+    return View("target", values, _drawn(ask, contract, slices, chosen, shown))
+
+
+def contract_of(ask: Ask) -> Contract:
+    """Return the contract of the target that the address names; Misused[usage] when there is none."""
+    wanted = ask.path["target"]
+    for name in ask.project.targets:
+        if slug(name) == wanted:
+            return ask.project.target(name).contract
+    found = f"the contract has no target of that address; it has {', '.join(ask.project.targets)}"
+    raise misused("usage", wanted, "a target of the contract", found, "reslice doctor")
+
+
+def _wanted(ask: Ask, contract: Contract) -> overview.Wanted:
+    """Return which runs are listed; words that no run has leave nothing out."""
+    state, kind, before = ask.word("state"), ask.word("kind"), ask.word("before")
+    ends = ("", "")
+    range_text = ask.word("range")
+    if range_text:
+        named = chosen_range(contract, range_text, "")
+        ends = ledger_span(named.range) if named is not None and named.range is not None else ends
+    return overview.Wanted(
+        contract.name,
+        state if state in STATES else "",
+        kind if kind in KINDS else "",
+        *ends,
+        int(before) if before.isdecimal() and len(before) < 16 else None,
+    )
+
+
+def _runs(engine: Engine, contract: Contract, wanted: overview.Wanted) -> tuple[LedgerRun, ...]:
+    """Return the newest runs that are wanted, one more than a page shows."""
+    parts = engine.ledger.look(
+        contract.ledger.schema,
+        lambda session, where, absent: overview.page_of_runs(session, where, absent, wanted, RUNS_PER_PAGE + 1),
+    )
+    found = sorted((run for part in parts for run in part), key=lambda run: run.number, reverse=True)
+    return engine.ledger.seen(found[: RUNS_PER_PAGE + 1])
+
+
+def _period(ask: Ask, contract: Contract, chosen: Chosen | None, known: Sequence[str]) -> str:
+    """Return the period that is shown: the one asked for, that of the chosen range, or the newest."""
+    asked = ask.word("period")
+    if chosen is not None and chosen.range is not None and asked not in known:
+        asked = calendar.period_of(chosen.range.label(chosen.range.end), contract.slice.unit)
+    return asked if asked in known else next(iter(known), "")
+
+
+def _status_values(compared: Compared | None) -> dict[str, Any] | None:
+    """Return what the last comparison with the source found."""
+    if compared is None:
+        return None
+    counted = counts({label: Stand(state) for label, state in compared.states.items()})
+    return {
+        "asked_at": instant(compared.at),
+        "range": compared.run.scope.text,
+        "slices": compared.run.scope.count,
+        "seconds": round(compared.run.seconds, 3),
+        "equals_source": compared.run.equals_source,
+        "states": {state.value.replace(" ", "_"): counted[state] for state in (Standing.EQUAL, *EXCEPTIONS)},
+    }
+
+
+def _drawn(
+    ask: Ask,
+    contract: Contract,
+    slices: Mapping[str, tuple[Any, Stand]],
+    chosen: Chosen | None,
+    shown: Range | None,
+) -> dict[str, Any]:
+    """Return what only the page needs: the picture, and what is written around it."""
+    states = {stand.state for _, stand in slices.values()}
+    return {
+        "blocks": calendar.blocks(slices, contract.slice),
+        "legend": [(state, MEANINGS[state]) for state in Standing if state in states],
+        "marked": frozenset() if chosen is None else chosen.labels,
+        "shown_range": "" if shown is None else shown.text,
+        "input_type": {"day": "date", "week": "week", "month": "month"}.get(contract.slice.unit.value, "text"),
+        "example": "" if shown is None else shown.label(shown.end),
+        "tone_of": tone_of,
+        "kinds": KINDS,
+        "states": STATES,
+        "cell_width": calendar.WIDTH,
+        "cell_height": calendar.HEIGHT,
+        "is_loud": lambda stand: stand.state in EXCEPTIONS,
+    }
