@@ -9,7 +9,7 @@ SCHEDULERS := airflow dagster
 PROOFS := dbt sqlmesh dlt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest schedulers pgbouncer chromium lint format bench examples grocery flights lineitem tpch proofs $(PROOFS) clean
+.PHONY: help demo test test-slow test-oldest schedulers pgbouncer chromium lint lab format bench examples grocery flights lineitem tpch proofs $(PROOFS) clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ lint: $(READY) ## Format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+lab: $(READY) ## Make the page of `reslice lab` and its figures afresh, with a real DuckDB
+	$(BIN)/python -m reslice.lab.build
 
 format: $(READY) ## Put the code into shape
 	$(BIN)/ruff format .

@@ -230,7 +230,7 @@ def test_replacing_only_the_later_days_leaves_the_moved_order_on_both() -> None:
 
 def test_every_simulation_is_printed_with_its_physical_rows() -> None:
     runs = oracle.figures()["runs"]
-    assert len(runs) == len({(each["start"], each["method"], each["range"], each["runs"]) for each in runs}) == 16
+    assert len(runs) == len({(each["start"], each["method"], each["range"], each["runs"]) for each in runs}) == 48
     for each in runs:
         assert len(each["rows"]) == each["totals"]["rows"]
         assert sum(row["amount_cents"] for row in each["rows"]) == each["totals"]["cents"]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reslice.lab import sketches
 from reslice.retail import load, oracle
 from reslice.retail.oracle import Event, Method, Range, Start
 
@@ -326,7 +327,7 @@ def test_the_append_does_what_the_oracle_says(
 ) -> None:
     fill(now, oracle.target_at(start))
     for _ in range(runs):
-        run_file(now, load.FOLDER / "append.sql", start=days.start, end=days.end)
+        run_file(now, sketches.FOLDER / "append.sql", start=days.start, end=days.end)
     assert target(now) == list(oracle.simulate(start, Method.APPEND, days, runs=runs))
 
 
@@ -335,7 +336,7 @@ def test_an_enforced_key_makes_the_append_fail_and_keeps_the_table(now: duckdb.D
     fill(now, current)
     now.execute("CREATE UNIQUE INDEX one_row_per_group ON daily_orders (order_date, channel)")
     with pytest.raises(duckdb.ConstraintException, match="2026-01-0"):
-        run_file(now, load.FOLDER / "append.sql", start=DAY1, end=DAY2)
+        run_file(now, sketches.FOLDER / "append.sql", start=DAY1, end=DAY2)
     assert target(now) == list(current)
 
 

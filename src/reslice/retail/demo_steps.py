@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reslice.engines import duckdb as duckdb_engine
+from reslice.lab import sketches
 from reslice.project import Project, open_project
 from reslice.retail import demo_folder, load
 from reslice.values import Run
@@ -308,10 +309,8 @@ def _copy(project: Project) -> Iterator[Project]:
 
 
 def _append_sql(start: str, end: str) -> str:
-    """Return the append of the example, without its comment, for the days between two SQL expressions."""
-    lines = (load.FOLDER / "append.sql").read_text(encoding="utf-8").splitlines()
-    statement = "\n".join(line for line in lines if not line.startswith("--"))
-    return statement.replace(":start", start).replace(":end", end)
+    """Return the append of the lab, without its comment, for the days between two SQL expressions."""
+    return sketches.filled("append", start, end)
 
 
 def _refused_append(database: duckdb_engine.DuckDB) -> KeyViolation:

@@ -100,6 +100,10 @@ class Method(StrEnum):
 
     APPEND = "append"
     REPLACE = "replace"
+    UPSERT = "upsert"
+    INSERT_MISSING = "insert_missing"
+    BOUNDS_DISAGREE = "bounds_disagree"
+    MERGE_SCOPED_DELETE = "merge_scoped_delete"
 
 
 class Start(StrEnum):
@@ -259,6 +263,43 @@ def replace(table: Table, source: Table, days: Range) -> Table:
     return tuple(sorted(outside + within(source, days)))
 
 
+def upsert(table: Table, source: Table, days: Range) -> Table:
+    """Return `table`, which has one row per key, after each recomputed row took the place of the one with its key."""
+    rows = by_key(table)
+    for row in within(source, days):
+        rows[row.order_date, row.channel] = row
+    return tuple(sorted(rows.values()))
+
+
+def insert_missing(table: Table, source: Table, days: Range) -> Table:
+    """Return `table`, which has one row per key, after only the recomputed rows with a new key were added."""
+    rows = by_key(table)
+    for row in within(source, days):
+        if (row.order_date, row.channel) not in rows:
+            rows[row.order_date, row.channel] = row
+    return tuple(sorted(rows.values()))
+
+
+def replace_with_bounds_that_disagree(table: Table, source: Table, days: Range) -> Table:
+    """Return `table` after the days before the last one were removed, and the range with its last day was added."""
+    kept = tuple(row for row in table if row.order_date < days.start or row.order_date >= days.end)
+    return tuple(sorted(kept + within(source, days)))
+
+
+def merge_with_scoped_delete(table: Table, source: Table, days: Range) -> Table:
+    """Return `table`, which has one row per key, after an upsert, and without the range's keys that have no order."""
+    recomputed = by_key(within(source, days))
+    rows = by_key(upsert(table, source, days))
+    return tuple(sorted(row for key, row in rows.items() if key[0] not in days or key in recomputed))
+
+
+def by_key(table: Table) -> dict[tuple[date, str], Row]:
+    """Return the rows of a table that has one row per key."""
+    rows = {(row.order_date, row.channel): row for row in table}
+    assert len(rows) == len(table), "a key stands in two rows"
+    return rows
+
+
 def totals(table: Table) -> Totals:
     """Return the rows, orders and cents of `table`, counted as a reader would: a doubled row counts twice."""
     return Totals(len(table), sum(row.order_count for row in table), sum(row.amount_cents for row in table))
@@ -311,10 +352,29 @@ def target_at(start: Start) -> Table:
 def simulate(start: Start, method: Method, days: Range, *, runs: int) -> Table:
     """Return the target after the range was recomputed from the current facts and written `runs` times."""
     table, source = target_at(start), aggregate(facts_now())
-    write = append if method is Method.APPEND else replace
     for _ in range(runs):
-        table = write(table, source, days)
+        table = WRITES[method](table, source, days)
     return table
+
+
+WRITES = {
+    Method.APPEND: append,
+    Method.REPLACE: replace,
+    Method.UPSERT: upsert,
+    Method.INSERT_MISSING: insert_missing,
+    Method.BOUNDS_DISAGREE: replace_with_bounds_that_disagree,
+    Method.MERGE_SCOPED_DELETE: merge_with_scoped_delete,
+}
+
+
+def repeats(start: Start, method: Method, days: Range) -> bool:
+    """Return whether a second run leaves the same rows as the first."""
+    return simulate(start, method, days, runs=1) == simulate(start, method, days, runs=2)
+
+
+def equals_source(table: Table, days: Range) -> bool:
+    """Return whether the days of `table` hold exactly what the current facts add up to."""
+    return within(table, days) == within(target_at(Start.CURRENT), days)
 
 
 def events_figures(events: Iterable[Event]) -> dict[str, Any]:
