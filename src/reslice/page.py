@@ -60,8 +60,8 @@ def run_values(run: LedgerRun, place: str) -> dict[str, Any]:
         "diff": _diff(run),
         "totals": [(name, _total(total)) for name, total in run.totals.items()],
         "slices": _slices(run),
-        "checks": [_check(check, run) for check in sorted(run.checks, key=lambda check: check.ok)],
-        "controls": [_control(line) for line in sorted(run.controls, key=lambda line: line.ok)],
+        "checks": [check_words(check, run) for check in sorted(run.checks, key=lambda check: check.ok)],
+        "controls": [control_words(line) for line in sorted(run.controls, key=lambda line: line.ok)],
         "consents": _consents(run),
         "fingerprints": _fingerprints(run),
         "way_back": _way_back(run, place),
@@ -168,7 +168,7 @@ def _diff(run: LedgerRun) -> dict[str, Any]:
     return {
         "keys": list(run.groups[0].key) if run.groups else [],
         "measures": list(measures),
-        "groups": [_group(group, list(measures), run.totals) for group in groups],
+        "groups": [group_words(group, list(measures), run.totals) for group in groups],
         "left_out": run.groups_left_out,
     }
 
@@ -185,7 +185,8 @@ def _distance(group: GroupDiff, totals: Mapping[str, Total]) -> Decimal:
     return distance
 
 
-def _group(group: GroupDiff, measures: Sequence[str], totals: Mapping[str, Total]) -> dict[str, Any]:
+def group_words(group: GroupDiff, measures: Sequence[str], totals: Mapping[str, Total]) -> dict[str, Any]:
+    """Return a group as text: what becomes of it, its key, and both sides of each measure."""
     repeated = "" if group.rows_before <= 1 else f"{group.rows_before} rows → {0 if group.after is None else 1}"
     return {
         "sign": _SIGNS[group.change],
@@ -197,17 +198,17 @@ def _group(group: GroupDiff, measures: Sequence[str], totals: Mapping[str, Total
 
 
 def _cell(group: GroupDiff, name: str, *, is_number: bool) -> dict[str, Any]:
-    """Return one measure of a group, and by how much it moved. Only a measure with a total is a number.
+    """Return one measure of a group on both sides, and by how much it moved; a side without a row is an empty text.
 
-    `before` is empty where there is no other value than the one that `after` holds.
+    Only a measure with a total is a number.
     """
-    before = None if group.before is None else group.before.get(name)
-    after = None if group.after is None else group.after.get(name)
-    moved = _moved(_exact(before), _exact(after), is_empty_zero=True) if is_number else ""
-    sides = {"before": "", "after": shown(after), "moved": moved, "is_number": is_number}
-    if group.after is None:
-        return sides | {"after": shown(before)}
-    return sides if group.before is None or before == after else sides | {"before": shown(before)}
+    before, after = (None if side is None else side.get(name) for side in (group.before, group.after))
+    return {
+        "before": "" if group.before is None else shown(before),
+        "after": "" if group.after is None else shown(after),
+        "moved": _moved(_exact(before), _exact(after), is_empty_zero=True) if is_number else "",
+        "is_number": is_number,
+    }
 
 
 def _exact(value: Any) -> Number | None:
@@ -242,7 +243,8 @@ def _slices(run: LedgerRun) -> dict[str, Any]:
     }
 
 
-def _check(check: Check, run: LedgerRun) -> dict[str, str]:
+def check_words(check: Check, run: LedgerRun) -> dict[str, str]:
+    """Return a rule with what it means for the run, in a word, and how loud that word is."""
     if check.ok:
         verdict, tone = "held", "quiet"
     elif check.consented:
@@ -254,7 +256,8 @@ def _check(check: Check, run: LedgerRun) -> dict[str, str]:
     return {"name": check.name, "verdict": verdict, "tone": tone, "found": check.found}
 
 
-def _control(line: ControlLine) -> dict[str, str]:
+def control_words(line: ControlLine) -> dict[str, str]:
+    """Return both figures of a control as text, and whether they agree."""
     named = ", ".join(line.slices_differing[:5])
     more = f" and {len(line.slices_differing) - 5} more" if len(line.slices_differing) > 5 else ""
     return {

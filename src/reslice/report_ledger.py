@@ -36,7 +36,7 @@ def history_text(runs: Sequence[LedgerRun], *, place: str = "") -> str:
 
 def show_text(run: LedgerRun, *, with_diff: bool = False, place: str = "") -> str:
     """Return one run: its scope, its changed groups (`with_diff`: all that were recorded), and the evidence."""
-    head = [f"{_state_text(run)} {run.id}: {escaped(run.target)} for {run.range_text}, {_scope_words(run)}"]
+    head = [f"{state_text(run)} {run.id}: {escaped(run.target)} for {run.range_text}, {_scope_words(run)}"]
     if run.counts is not None:
         head.append(counts_text(run.counts))
     error = _error_lines(run.ended, run.error) if run.error is not None else []
@@ -48,7 +48,7 @@ def show_text(run: LedgerRun, *, with_diff: bool = False, place: str = "") -> st
 
 def ledger_sql_text(run: LedgerRun) -> str:
     """Return the statements that the run executed as a script."""
-    head = f"-- {_state_text(run)} {run.id}: {escaped(run.target)} for {run.range_text}, {_scope_words(run)}"
+    head = f"-- {state_text(run)} {run.id}: {escaped(run.target)} for {run.range_text}, {_scope_words(run)}"
     return script(head, run.sql)
 
 
@@ -57,7 +57,7 @@ def _history_row(run: LedgerRun) -> list[str]:
         run.id,
         escaped(run.target),
         run.range_text,
-        _state_text(run),
+        state_text(run),
         "" if run.counts is None else _short_counts(run.counts),
         _rows_text(run),
         _instant(run.requested_at),
@@ -78,7 +78,7 @@ def _rows_text(run: LedgerRun) -> str:
     return f"{run.rows_before} → {run.rows_after}"
 
 
-def _state_text(run: LedgerRun) -> str:
+def state_text(run: LedgerRun) -> str:
     """Return the state in a word; a run without an end is either at work or gone."""
     if run.state == State.REQUESTED:
         return "running" if run.alive else "not finished"

@@ -43,8 +43,9 @@ class Point:
 def row_points(run: LedgerRun) -> tuple[Point, ...]:
     """Return how many rows each slice had before and after; the ledger knows that for good."""
     return tuple(
-        Point(each.slice, Amount(_rows(each.fingerprint_base)), Amount(_rows(after)), after != each.fingerprint_base)
+        Point(each.slice, *(Amount(rows, rows) for rows in (_rows(base), _rows(after))), moved=after != base)
         for each, after in _sides(run)
+        for base in [each.fingerprint_base]
     )
 
 

@@ -105,7 +105,7 @@ def test_what_was_pruned_is_not_known_any_more(orders: Orders) -> None:
     orders.database.execute("UPDATE reslice.runs SET pruned_at = now()")
 
     assert series(orders, run.id) == (Point(D2, UNKNOWN, Amount(2, 2050), moved=True),)
-    assert row_points(shown(orders, run.id)) == (Point(D2, Amount(2), Amount(2), moved=True),)
+    assert row_points(shown(orders, run.id)) == (Point(D2, Amount(2, 2), Amount(2, 2), moved=True),)
 
 
 @pytest.mark.parametrize("method", ["replace_slice"])

@@ -1,0 +1,22 @@
+"use strict";
+// The filter of a diff answers while it is typed: the server is asked for the same page, and its part is put in place.
+for (const form of document.querySelectorAll("form[data-filter]")) {
+  let asked = 0;
+  let timer;
+  const show = async () => {
+    const mine = ++asked;
+    const address = new URL(form.action);
+    for (const [name, value] of new FormData(form)) if (value) address.searchParams.set(name, value);
+    const answer = await fetch(address).catch(() => null);
+    if (!answer?.ok || mine !== asked) return;
+    const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(form.dataset.filter);
+    if (!found || mine !== asked) return;
+    document.getElementById(form.dataset.filter).replaceWith(found);
+    address.hash = "";
+    history.replaceState(null, "", address);
+  };
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(show, 150);
+  });
+}
