@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from reslice.errors import Misused, Refused, ResliceError
-from reslice.studio import error_view, first_view, pages, status_view, target_view
+from reslice.studio import compare_view, error_view, first_view, pages, run_view, series_view, status_view, target_view
 from reslice.studio.jobs import Jobs
 from reslice.studio.links import Links
 from reslice.studio.standing import Words
@@ -30,6 +30,9 @@ PAGES: dict[str, Answer] = {
     "/": first_view.view,
     "/target/{target}": target_view.view,
     "/target/{target}/status/{job}": status_view.view,
+    "/run/{run}": run_view.view,
+    "/run/{run}/series": series_view.view,
+    "/compare": compare_view.view,
 }
 """Views by their address. Each has a twin beside it, with `.json` behind the address."""
 

@@ -80,7 +80,7 @@ class GroupPair:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two runs, and how they differ. `checks` and `controls` are those that differ; a run without one has None there."""
+    """Two runs, and how they differ. `checks` and `controls` are those that differ; None where a run has none."""
 
     first: LedgerRun
     second: LedgerRun

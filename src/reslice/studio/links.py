@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from reslice.studio.values import slug
 
@@ -50,19 +50,20 @@ class Links:
         """Return the address of a run's page; None when a copy does not hold it."""
         if self.is_static:
             return f"{self.root}run/{self.file_of(run_id, target)}.html" if (target, run_id) in self.kept else None
-        return f"{self.root}run/{run_id}{_query(target=self._ledger(target), **query)}"
+        return f"{self.root}run/{quote(run_id, safe='')}{_query(target=self._ledger(target), **query)}"
 
     def series(self, run_id: str, target: str, measure: str = "", **query: str) -> str | None:
         """Return the address of the series of a measure before and after a run."""
         if self.is_static:
             return None
-        return f"{self.root}run/{run_id}/series{_query(target=self._ledger(target), measure=measure, **query)}"
+        words = _query(target=self._ledger(target), measure=measure, **query)
+        return f"{self.root}run/{quote(run_id, safe='')}/series{words}"
 
-    def compare(self, first: str, second: str, target: str) -> str | None:
+    def compare(self, first: str, second: str, target: str, **query: str) -> str | None:
         """Return the address of two runs side by side."""
         if self.is_static:
             return None
-        return f"{self.root}compare{_query(a=first, b=second, target=self._ledger(target))}"
+        return f"{self.root}compare{_query(a=first, b=second, target=self._ledger(target), **query)}"
 
     def twin(self, address: str) -> str:
         """Return the address of the `.json` twin of a page."""
@@ -73,7 +74,7 @@ class Links:
 
     def file_of(self, run_id: str, target: str) -> str:
         """Return the name of a run's file in a copy, without its ending."""
-        return f"{run_id}.{slug(target)}" if self.names_ledger else run_id
+        return f"{slug(run_id)}.{slug(target)}" if self.names_ledger else slug(run_id)
 
     def _ledger(self, target: str) -> str:
         return target if self.names_ledger else ""
