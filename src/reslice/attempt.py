@@ -99,7 +99,7 @@ def staged_and_compared(
     try:
         checked = check(engine, staged)
     except Refused as refused:
-        progress.run = replace(progress.run, checks=failed_checks(refused))
+        progress.run = replace(progress.run, checks=failed_checks(refused), controls=refused.controls)
         raise
     progress.run = replace(
         progress.run,

@@ -21,7 +21,9 @@ def check(engine: Engine, staged: Staged) -> Checked:
     failures += [_control_failure(contract, line) for line in findings.controls if not line.ok]
     if failures:
         about = f"{contract.name} for {staged.scope.text}, {staged.scope.words}"
-        raise Refused(about, failures, unchanged=f"{contract.table} is as it was; nothing was written")
+        refused = Refused(about, failures, unchanged=f"{contract.table} is as it was; nothing was written")
+        refused.controls = findings.controls
+        raise refused
     return Checked(staged, _held(contract, findings), findings.controls, _warnings(findings))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from reslice.values import Run
+    from reslice.values import ControlLine, Run
 
 
 SAME_AGAIN = "run the same command again"
@@ -77,10 +77,14 @@ class Misused(ResliceError):
 
 
 class Refused(ResliceError):
-    """The rows, the target or the range break the contract: no consent helps. Nothing was written."""
+    """The rows, the target or the range break the contract: no consent helps. Nothing was written.
+
+    `controls` are the figures that were held against a control, where the rows got that far.
+    """
 
     word = "refused"
     exit_code = 3
+    controls: tuple[ControlLine, ...] = ()
 
 
 class Stopped(ResliceError):
