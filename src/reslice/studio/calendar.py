@@ -6,6 +6,7 @@ Days stand by week and weekday, three months to a block; hours by day; weeks, mo
 from __future__ import annotations
 
 import calendar
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -22,6 +23,9 @@ WIDTH, HEIGHT, STEP_X, STEP_Y, LEFT, TOP = 24, 17, 28, 21, 40, 20
 
 _PERIOD_LETTERS = {Unit.HOUR: 7, Unit.DAY: 4, Unit.WEEK: 4}
 """Of slices of these units those are shown together whose labels begin alike: a month of hours, a year of days."""
+STEPS = {Unit.HOUR: (1, 24), Unit.DAY: (7, 1), Unit.WEEK: (1, 13), Unit.MONTH: (1, 12), Unit.QUARTER: (1, 4)}
+"""By how many slices a neighbour to the right, and one below, is later."""
+_PERIOD = re.compile(r"([0-9]{4}(-[0-9]{2})?)?")
 _YEARS_PER_BLOCK = 12
 _WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 _MONTHS = calendar.month_abbr
@@ -89,7 +93,8 @@ def periods(found: Mapping[str, Stand], unit: Unit) -> list[tuple[str, int, int]
         numbers = counted.setdefault(period_of(label, unit), [0, 0])
         numbers[0] += 1
         numbers[1] += stand.state in EXCEPTIONS
-    return [(name, *counted[name]) for name in sorted(counted, reverse=True)]  # type: ignore[misc]
+    named = (name for name in sorted(counted, reverse=True) if _PERIOD.fullmatch(name))
+    return [(name, counted[name][0], counted[name][1]) for name in named]
 
 
 def span(found: Iterable[str], period: str, cut: SliceColumn, through: Moment) -> Range | None:
@@ -140,10 +145,11 @@ def _days(rows: list[_Row]) -> Block:
         Cell(label, stand, (_day((label, (moment, stand))) - monday).days // 7, moment.weekday())
         for label, (moment, stand) in rows
     )
-    firsts = [first.replace(month=first.month + place) for place in range(3)]
-    above = tuple(
+    firsts = (first.replace(month=first.month + place) for place in range(3))
+    named = (
         ((each - monday).days // 7 + (each.weekday() > 0 and each != first), _MONTHS[each.month]) for each in firsts
     )
+    above = tuple((column, word) for column, word in named if any(cell.column >= column for cell in cells))
     beside = tuple((row, word) for row, word in enumerate(_WEEKDAYS) if word)
     name = f"{_MONTHS[first.month]} to {_MONTHS[first.month + 2]} {first.year}"
     return Block(name, cells, above, beside, 14, 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reslice.contract import Contract
@@ -51,9 +52,6 @@ def _newest(engine: Engine, contracts: Sequence[Contract]) -> dict[str, LedgerRu
         by_schema.setdefault(contract.ledger.schema, []).append(contract.name)
     found: list[LedgerRun] = []
     for schema, names in by_schema.items():
-        parts = engine.ledger.look(
-            schema, lambda session, where, absent, names=names: overview.newest(session, where, absent, names)
-        )
-        found += (run for part in parts for run in part)
+        found += (run for part in engine.ledger.look(schema, partial(overview.newest, targets=names)) for run in part)
     ordered = sorted(engine.ledger.seen(found), key=lambda run: run.requested_at)
     return {run.target: run for run in ordered}

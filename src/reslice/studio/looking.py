@@ -36,8 +36,9 @@ def beside(project: Project) -> StudioProject:
 class Looking:
     """What requests work with: a project each, of the contract file as it is now."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, connection: Any = None) -> None:
         self._path = path
+        self._connection = connection
         self._file: ProjectFile | None = None
         self._seen: tuple[tuple[int, int], ...] = ()
         self._at_work: set[Project] = set()
@@ -47,7 +48,7 @@ class Looking:
     @contextmanager
     def project(self) -> Iterator[StudioProject]:
         """Give a project for one request; a mistake in the contract is Misused, as everywhere."""
-        project = StudioProject(self._read())
+        project = StudioProject(self._read(), self._connection)
         with self._lock:
             self._at_work.add(project)
             if self._is_over:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from calendar import month_abbr
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -68,7 +70,28 @@ def when(value: datetime | str | None) -> str:
     if value is None:
         return ""
     text = value.isoformat() if isinstance(value, datetime) else value
-    return f"{text[:10]} {text[11:16]}"
+    day = date.fromisoformat(text[:10])
+    return f"{day.day} {month_abbr[day.month]} {day.year} {text[11:16]}"
+
+
+_DAYS = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?")
+
+
+def said(range_text: str) -> str:
+    """Return a range of days as people say it, `2 to 4 Mar 2026`; any other as it is typed."""
+    found = _DAYS.fullmatch(range_text)
+    if found is None:
+        return range_text.replace("..", " to ").replace(",", ", ")
+    first, last = date.fromisoformat(found[1]), date.fromisoformat(found[2] or found[1])
+    end = f"{last.day} {month_abbr[last.month]} {last.year}"
+    if first == last:
+        return end
+    parts = [str(first.day)]
+    if (first.year, first.month) != (last.year, last.month):
+        parts.append(month_abbr[first.month])
+    if first.year != last.year:
+        parts.append(str(first.year))
+    return f"{' '.join(parts)} to {end}"
 
 
 def lasted(milliseconds: float | None) -> str:
@@ -91,6 +114,7 @@ def _templates() -> Environment:
     filters: Mapping[str, Any] = {
         "number": number,
         "signed": signed,
+        "said": said,
         "when": when,
         "lasted": lasted,
         "counted": counted,

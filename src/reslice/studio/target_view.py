@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from reslice.contract import Contract
 from reslice.ledger import overview
 from reslice.ledger.texts import span as ledger_span
 from reslice.project import misused
-from reslice.ranges import Range, last_over
+from reslice.ranges import Moment, Range, last_over
 from reslice.recorded import LedgerRun
 from reslice.studio import calendar
 from reslice.studio.chosen import Chosen, chosen_range, chosen_values
 from reslice.studio.standing import EXCEPTIONS, MEANINGS, Compared, Stand, Standing, counts
-from reslice.studio.targets import about, figures, run_row, stands_of, tone_of
+from reslice.studio.targets import about, closed_through, figures, run_row, stands_of, tone_of
 from reslice.studio.values import Ask, View, instant, slug
 from reslice.values import Kind, State
 
@@ -37,7 +39,7 @@ def view(ask: Ask) -> View:
         runs = _runs(engine, contract, wanted)
     periods = calendar.periods(found, contract.slice.unit)
     period = _period(ask, contract, chosen, [name for name, _, _ in periods])
-    shown = calendar.span(found, period, contract.slice, last_over(now, contract.slice))
+    shown = calendar.span(found, period, contract.slice, _last_due(contract, now))
     slices = {} if shown is None else calendar.stands_of(shown, found)
     compared = ask.jobs.compared(contract.name)
     listed = runs[:RUNS_PER_PAGE]
@@ -95,6 +97,15 @@ def _runs(engine: Engine, contract: Contract, wanted: overview.Wanted) -> tuple[
     return engine.ledger.seen(found[: RUNS_PER_PAGE + 1])
 
 
+def _last_due(contract: Contract, now: datetime) -> Moment:
+    """Return the last slice that a run may be expected of: it is over, and the contract calls it closed."""
+    limit = closed_through(contract, now)
+    if limit is not None:
+        after = datetime.combine(limit + timedelta(days=1), time.min, ZoneInfo(contract.slice.timezone))
+        now = min(now, after)
+    return last_over(now, contract.slice)
+
+
 def _period(ask: Ask, contract: Contract, chosen: Chosen | None, known: Sequence[str]) -> str:
     """Return the period that is shown: the one asked for, that of the chosen range, or the newest."""
     asked = ask.word("period")
@@ -137,6 +148,7 @@ def _drawn(
         "tone_of": tone_of,
         "kinds": KINDS,
         "states": STATES,
+        "steps": calendar.STEPS[contract.slice.unit],
         "cell_width": calendar.WIDTH,
         "cell_height": calendar.HEIGHT,
         "is_loud": lambda stand: stand.state in EXCEPTIONS,

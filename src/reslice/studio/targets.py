@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -33,6 +33,7 @@ TONES = {
 
 def about(contract: Contract, now: datetime) -> dict[str, Any]:
     """Return what the contract says of a target."""
+    limit = closed_through(contract, now)
     return {
         "target": contract.name,
         "table": contract.table,
@@ -44,20 +45,17 @@ def about(contract: Contract, now: datetime) -> dict[str, Any]:
         },
         "measures": [measure.name for measure in contract.measures],
         "method": contract.method.value,
-        "closed_through": _closed_through(contract, now),
+        "closed_through": None if limit is None else limit.isoformat(),
         "controls_declared": contract.controls is not None,
     }
 
 
-def _closed_through(contract: Contract, now: datetime) -> str | None:
+def closed_through(contract: Contract, now: datetime) -> date | None:
     """Return the last day of the contract's zone that it calls closed; None when it names no limit."""
     closed = contract.guards.closed_through
-    if closed is None:
-        return None
-    if closed.on is not None:
-        return closed.on.isoformat()
-    today = now.astimezone(ZoneInfo(contract.slice.timezone)).date().toordinal()
-    return datetime.fromordinal(max(1, today - (closed.days_ago or 0))).date().isoformat()
+    if closed is None or closed.on is not None:
+        return None if closed is None else closed.on
+    return now.astimezone(ZoneInfo(contract.slice.timezone)).date() - timedelta(days=closed.days_ago or 0)
 
 
 def stands_of(ask: Ask, engine: Engine, contract: Contract) -> dict[str, Stand]:
