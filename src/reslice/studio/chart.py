@@ -1,7 +1,8 @@
 """A series before and after a run as a picture: figures become places, and nothing else is made of them.
 
-One slice is a pair of bars, a few are a pair each, and many are two lines: before is dashed and hollow, after is solid
-and filled, so that they are told apart without colour. What is not known is left out, and marked below the axis.
+A few slices are a pair of bars each, many are two lines. Before is dashed and hollow, after solid and filled, so that
+they are told apart without colour; lines that lie on each other are drawn once. What is not known is left out, and
+marked below the axis.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from reslice.studio.pages import number
 BARS_MAX = 31
 """So many slices at most are drawn as pairs of bars: a month of days."""
 _TICKS = 5
+_AROUND_MIN = 7
 _LABEL_MAX = 14
 _CHARACTER = 6.7
 """How wide a digit of the labels is, in units of the picture."""
@@ -62,12 +64,14 @@ def picture(points: Sequence[Point], *, width: int, height: int) -> dict[str, An
     """Return everything a template draws: axes, bars or lines, and marks below those slices that moved."""
     sides = [(_value(point.before), _value(point.after)) for point in points]
     known = [value for pair in sides for value in pair if value is not None]
+    is_bars = len(points) <= BARS_MAX
     is_whole = all(isinstance(side.total, int | None) for point in points for side in (point.before, point.after))
     ticks = round_ticks(min([0.0, *known]), max([0.0, *known]), is_whole=is_whole)
     labels = [_label(tick) for tick in ticks]
     left = 16 + _CHARACTER * max(map(len, labels))
     frame = Frame(width, height, left, float(ticks[0]), float(ticks[-1]), max(1, len(points)))
-    is_bars = len(points) <= BARS_MAX
+    slot, wide = _widths(frame)
+    margin = slot / 2 - wide - 1 if is_bars else 0.0
     return {
         "width": width,
         "height": height,
@@ -75,12 +79,14 @@ def picture(points: Sequence[Point], *, width: int, height: int) -> dict[str, An
         "right": frame.right,
         "bottom": frame.bottom,
         "zero": frame.y(0),
+        "is_dense": len(points) > width,
         "ticks": [{"y": frame.y(float(tick)), "label": label} for tick, label in zip(ticks, labels, strict=True)],
         "slices": list(_slices(frame, [point.slice for point in points])),
         "bars": list(_bars(frame, points, sides)) if is_bars else [],
-        "lines": [] if is_bars else [_line(frame, [pair[side] for pair in sides]) for side in (0, 1)],
-        "moved": list(_marks(frame, [point.moved for point in points])),
-        "unknown": list(_marks(frame, [None in pair for pair in sides])),
+        "before": "" if is_bars else _line(frame, _where_it_differs(sides)),
+        "after": "" if is_bars else _line(frame, [after for _, after in sides]),
+        "moved": list(_marks(frame, [point.moved for point in points], margin=margin)),
+        "unknown": list(_marks(frame, [None in pair for pair in sides], margin=margin)),
     }
 
 
@@ -116,15 +122,14 @@ def _slices(frame: Frame, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
     stride = max(1, math.ceil(len(labels) * room / (frame.right - frame.left)))
     for place in range(0, len(labels), stride):
         x = frame.x(place + 0.5)
-        half = room / 2 - 12
-        anchor = "start" if x - half < 0 else "end" if x + half > frame.width else "middle"
-        yield {"x": x, "label": labels[place], "anchor": anchor}
+        is_whole = x + room / 2 - 12 <= frame.width
+        if is_whole or place == 0:
+            yield {"x": x, "label": labels[place]}
 
 
 def _bars(frame: Frame, points: Sequence[Point], sides: Sequence[_Pair]) -> Iterator[dict[str, Any]]:
     """Yield a pair of bars for each slice, of those sides that are known."""
-    slot = (frame.right - frame.left) / frame.slots
-    wide = min(slot * 0.36, 28)
+    slot, wide = _widths(frame)
     for place, (point, pair) in enumerate(zip(points, sides, strict=True)):
         middle = frame.left + slot * (place + 0.5)
         for side, value in zip(("before", "after"), pair, strict=True):
@@ -134,6 +139,29 @@ def _bars(frame: Frame, points: Sequence[Point], sides: Sequence[_Pair]) -> Iter
             x = middle - wide - 1 if side == "before" else middle + 1
             shown = {"x": round(x, 2), "y": top, "width": round(wide, 2), "height": round(bottom - top, 2)}
             yield shown | {"side": side, "slice": point.slice, "total": getattr(point, side).total or 0}
+
+
+def _where_it_differs(sides: Sequence[_Pair]) -> list[float | None]:
+    """Return the figures before, of those slices that have another one after, and of their neighbours."""
+    differs = [before != after for before, after in sides]
+    near = (any(differs[max(0, place - 1) : place + 2]) for place in range(len(sides)))
+    return [before if is_near else None for (before, _), is_near in zip(sides, near, strict=True)]
+
+
+def close_up(points: Sequence[Point]) -> Sequence[Point]:
+    """Return the slices that moved with those around them; none where that is about the whole, or nothing moved."""
+    places = [place for place, point in enumerate(points) if point.moved]
+    if not places or len(points) <= BARS_MAX:
+        return ()
+    around = max(_AROUND_MIN, places[-1] - places[0])
+    near = points[max(0, places[0] - around) : places[-1] + around + 1]
+    return near if len(near) * 2 <= len(points) else ()
+
+
+def _widths(frame: Frame) -> tuple[float, float]:
+    """Return how wide the place of a slice is, and one of its two bars."""
+    slot = (frame.right - frame.left) / frame.slots
+    return slot, min(slot * 0.36, 28)
 
 
 def _line(frame: Frame, values: Sequence[float | None]) -> str:
@@ -162,12 +190,12 @@ def _thinned(values: Sequence[float | None], *, columns: int) -> Iterator[tuple[
         yield from sorted({(place, value) for value, place in (min(known), max(known))})
 
 
-def _marks(frame: Frame, are: Sequence[bool]) -> Iterator[dict[str, float]]:
+def _marks(frame: Frame, are: Sequence[bool], *, margin: float) -> Iterator[dict[str, float]]:
     """Yield a mark for each stretch of slices of which something is so; none is too narrow to be seen."""
     place = 0
     for is_so, group in groupby(are):
         count = len(list(group))
         if is_so:
-            wide = frame.x(place + count) - frame.x(place)
-            yield {"x": frame.x(place), "width": round(max(wide - 1, 2), 2)}
+            first, last = frame.x(place) + margin, frame.x(place + count) - margin
+            yield {"x": round(first, 2), "width": round(max(last - first, 2), 2)}
         place += count

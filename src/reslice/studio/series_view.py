@@ -14,7 +14,7 @@ from reslice.project import Project, misused
 from reslice.recorded import LedgerRun
 from reslice.report_json import exact
 from reslice.series import Amount, Point, points, row_points
-from reslice.studio.chart import picture
+from reslice.studio.chart import close_up, picture
 from reslice.studio.figures import figure
 from reslice.studio.values import Ask, View
 from reslice.totals import EXACT, is_finite
@@ -24,8 +24,8 @@ SECONDS_MAX = 30
 """How long the rows of a run may be added up for one page."""
 SLICES_SHOWN = 366
 """Slices on one page of the table."""
-WIDE, NARROW = (1000, 320), (380, 260)
-"""The picture for a desk and for a phone."""
+SIZES = {"wide": (1000, 320), "narrow": (380, 260)}
+"""How large a picture is drawn for a desk, and for a phone."""
 
 
 def view(ask: Ask) -> View:
@@ -125,7 +125,7 @@ def _drawn(ask: Ask, run: LedgerRun, measure: str, found: Sequence[Point]) -> di
         "run_address": ask.links.run(run.id, run.target),
         "target_address": ask.links.target(run.target) if run.target in ask.project.targets else None,
         "choices": [(name, ask.links.series(run.id, run.target, name)) for name in ["", *run.totals]],
-        "pictures": [picture(found, width=width, height=height) for width, height in (WIDE, NARROW)] if found else [],
+        "pictures": [_picture(some) for some in (close_up(found), found) if some],
         "rows": [_row(point) for point in listed[first : first + SLICES_SHOWN]],
         "first": first + 1,
         "listed": len(listed),
@@ -136,6 +136,17 @@ def _drawn(ask: Ask, run: LedgerRun, measure: str, found: Sequence[Point]) -> di
         "before_page": address(page - 1, shown),
         "after_page": address(page + 1, shown),
         "total": run.totals.get(measure) or Total(run.rows_before, _rows_after(run)),
+    }
+
+
+def _picture(some: Sequence[Point]) -> dict[str, Any]:
+    """Return what is drawn of slices, for a desk and for a phone."""
+    return {
+        "first": some[0].slice,
+        "last": some[-1].slice,
+        "count": len(some),
+        "moved_count": len([point for point in some if point.moved]),
+        "charts": {name: picture(some, width=width, height=height) for name, (width, height) in SIZES.items()},
     }
 
 
