@@ -365,6 +365,9 @@ JSON_FIELDS: dict[str, str] = {
     ),
     "next": "the next command",
     "exit_code": "what the process ends with",
+    "address": "where the studio answers, with the token that leads in; null when a copy was written",
+    "export": "the first page of the copy that was written; null when the studio was served",
+    "files_copied": "how many files the copy has",
 }
 
 PROVE_FIELDS: dict[str, str] = {

@@ -164,6 +164,7 @@ def json_fields() -> dict[str, list[str]]:
     answers["doctor"] = report_json.error_json("doctor", error)
     answers["audit"] = report_json.error_json("audit", error)
     answers["rule"] = report_json.error_json("rule", error)
+    answers["studio"] = report_json.error_json("studio", error)
     fields: dict[str, list[str]] = {}
     for command, answer in answers.items():
         for field in answer:

@@ -22,12 +22,14 @@ from reslice.cli_audit import audit, rule
 from reslice.cli_commands import Group
 from reslice.cli_doctor import doctor
 from reslice.cli_init import init
+from reslice.cli_lab import lab
 from reslice.cli_look import demo, history, show
 from reslice.cli_prove import prove
 from reslice.cli_restore import restore
 from reslice.cli_run import plan, run, verify
 from reslice.cli_session import Session
 from reslice.cli_status import status
+from reslice.cli_studio import studio
 from reslice.cli_versions import versions
 from reslice.errors import Failure, Interrupted, Misused, ResliceError
 from reslice.stopping import SIGNALS, heard
@@ -40,7 +42,7 @@ from reslice.stopping import SIGNALS, heard
         "every day": (plan, run, verify, status, history, show, restore, versions),
         "set up": (init, doctor),
         "others' code": (audit, prove, rule),
-        "learn": (demo,),
+        "learn, look": (demo, lab, studio),
     },
     examples=(
         "reslice plan daily_orders 2026-01-01..2026-01-02",

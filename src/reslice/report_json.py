@@ -107,6 +107,8 @@ def error_json(
         fields |= {"rules": []}
     elif command == "show":
         fields |= {"run": None, "slices": [], "groups": []}
+    elif command == "studio":
+        fields |= {"address": None, "export": None, "files_copied": None}
     elif command == "init":
         fields |= {"target": None, "table": None, "files_written": [], "unsure": [], "notes": [], "contract": None}
         fields |= {"source": None, "ledger": [], "sql": []}

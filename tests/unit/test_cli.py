@@ -79,8 +79,10 @@ COMMANDS = [
     "prove",
     "rule",
     "demo",
+    "lab",
+    "studio",
 ]
-HEAVY = ("duckdb", "pydantic", "ruamel", "rich")
+HEAVY = ("duckdb", "pydantic", "ruamel", "rich", "starlette", "uvicorn", "jinja2")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_help_begins_with_examples_and_prints_to_stdout(
 def test_no_command_is_a_question_for_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    sections = ["Every day:", "Set up:", "Others' code:", "Learn:"]
+    sections = ["Every day:", "Set up:", "Others' code:", "Learn, look:"]
     assert [line for line in out.splitlines() if line in sections] == sections
     assert re.findall(r"^  ([a-z]+)  +[A-Z]", out.split("Every day:\n")[1], re.MULTILINE) == COMMANDS
 

@@ -6,13 +6,12 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
 
-from reslice.stopping import heard
 from reslice.studio.app import Studio, application
 from reslice.studio.safety import Guarded
 
@@ -29,8 +28,8 @@ class Server(uvicorn.Server):
         yield
 
 
-def serve(studio: Studio, listener: socket.socket, token: str) -> int:
-    """Answer requests until a signal asks to stop; return its number, 0 when it was none."""
+def serve(studio: Studio, listener: socket.socket, token: str, signals: Iterable[signal.Signals]) -> int:
+    """Answer requests until one of the signals asks to stop; return its number, 0 when it was none."""
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False  # an address holds the token: none is ever logged
@@ -46,14 +45,14 @@ def serve(studio: Studio, listener: socket.socket, token: str) -> int:
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = Server(config)
-    with _listening(studio, server) as asked:
+    with _listening(studio, server, signals) as asked:
         server.run(sockets=[listener])
     studio.stop()
     return asked[0] if asked else 0
 
 
 @contextmanager
-def _listening(studio: Studio, server: Server) -> Iterator[list[int]]:
+def _listening(studio: Studio, server: Server, signals: Iterable[signal.Signals]) -> Iterator[list[int]]:
     """End the server, and what is at work, when a signal asks to; give the signals that did."""
     asked: list[int] = []
 
@@ -63,7 +62,7 @@ def _listening(studio: Studio, server: Server) -> Iterator[list[int]]:
         # A lock may be held by the very thread that was interrupted to run this.
         threading.Thread(target=studio.stop, name="reslice-stop", daemon=True).start()
 
-    before = {number: signal.signal(number, stop) for number in heard()}
+    before = {number: signal.signal(number, stop) for number in signals}
     try:
         yield asked
     finally:
