@@ -36,7 +36,7 @@ EVERY_CHECK = [
 ]  # fmt: skip
 OF_POSTGRES = ["slice_index", "crash", "triggers", "materialised_views", "timeouts"]
 """The checks of a table that only PostgreSQL has."""
-OF_A_SERVER = ["writable", "encoding", "pooler"]
+OF_A_SERVER = ["writable", "encoding", "pooler", "sandboxes"]
 KEY_VIOLATIONS = (duckdb.ConstraintException, psycopg.errors.UniqueViolation)
 FILES = "only DuckDB has its tables in one file, which one process holds"
 MACROS = "a function of PostgreSQL is replaced by another one of its name, in a test of its own"

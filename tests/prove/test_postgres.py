@@ -9,7 +9,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import reslice
 from reslice.errors import Refused
+from reslice.findings import Health
 from reslice.prove.values import Subject, Verdict
 from tests import postgres
 from tests.prove.shops import (
@@ -158,8 +160,14 @@ def test_a_killed_proof_leaves_a_database_that_the_next_one_drops(server18: Shop
     process = subprocess.Popen([*RESLICE, *words], cwd=server18.folder, stderr=subprocess.PIPE)
     wait_for(lambda: mark.exists() or None)
     (left,) = databases()
+    assert left_over(server18) == (Health.OK, "none is left of a proof that was killed", "")
+    assert server18.prove(["true"], server18.bare()).notes == ()
+    assert databases() == [left], "a proof that is at work keeps its sandbox, whoever proves something meanwhile"
     process.kill()
     process.communicate()
+    said = f"{left}: left by a proof that was killed; the next one drops them as well"
+    advice = (Health.ADVICE, said, f'DROP DATABASE "{left}" WITH (FORCE)')
+    wait_for(lambda: left_over(server18) == advice or None)
 
     def swept() -> bool | None:  # the server needs a moment to notice that the client is gone
         notes = server18.prove(["true"], server18.bare()).notes
@@ -167,6 +175,22 @@ def test_a_killed_proof_leaves_a_database_that_the_next_one_drops(server18: Shop
 
     wait_for(swept)
     assert databases() == []
+
+
+def test_what_doctor_says_of_a_sandbox_removes_it(server18: Shop) -> None:
+    execute(server18, "CREATE DATABASE reslice_prove_0123456789ab", "CREATE DATABASE reslice_prove_0123456789ab_1")
+    state, _, after = left_over(server18)
+    assert state is Health.ADVICE
+    execute(server18, *after.split("; "))
+    assert databases() == []
+
+
+def left_over(server: Shop) -> tuple[Health, str, str]:
+    """Return what doctor says of what proofs have left."""
+    (found,) = (
+        each for each in reslice.open(server.folder / "reslice.yml").doctor().checks if each.name == "sandboxes"
+    )
+    return found.state, found.found, found.next
 
 
 def test_types_of_every_kind_are_compared(server18: Shop) -> None:

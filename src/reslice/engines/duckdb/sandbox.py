@@ -266,11 +266,6 @@ def sweep() -> tuple[str, ...]:
     return tuple(f"removed {folder}, which a proof that was killed had left" for folder in _left() if _gone(folder))
 
 
-def left() -> tuple[str, ...]:
-    """Name the sandboxes of proofs whose process is gone; nothing is removed."""
-    return tuple(str(folder) for folder in _left())
-
-
 def _left() -> Iterator[Path]:
     for owner in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{OWNER}")):
         try:

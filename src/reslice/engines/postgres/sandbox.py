@@ -23,28 +23,25 @@ from reslice.contract import Connection
 from reslice.engines.postgres import connect
 from reslice.engines.postgres.connection import open_connection, opened_by
 from reslice.engines.postgres.errors import failed
-from reslice.engines.postgres.sandbox_copy import NOT_RUN, copy_settings, create, drop, made, refuse_without_right
+from reslice.engines.postgres.sandbox_copy import (
+    LEFT,
+    NOT_RUN,
+    PREFIX,
+    copy_settings,
+    create,
+    drop,
+    made,
+    refuse_without_right,
+)
 from reslice.engines.postgres.sandbox_way import TAKEN, VARIABLES, url_of
 from reslice.engines.sandbox import Look, Way, Wish
 from reslice.engines.sql import quote
 
-PREFIX = "reslice_prove_"
 WAIT = timedelta(seconds=5)
 SETTLE_SECONDS = 30.0
 STEP_SECONDS = 0.02
 MAINTENANCE = ("postgres", "template1")
 """Databases from which another one can be made or dropped, in the order in which they are tried."""
-
-_LEFT = """
-SELECT datname FROM pg_catalog.pg_database AS d JOIN pg_catalog.pg_roles AS r ON r.oid = d.datdba
-WHERE r.rolname = current_user AND datname LIKE 'reslice\\_prove\\_%%' AND coalesce(
-    (SELECT description FROM pg_catalog.pg_shdescription AS s WHERE s.objoid = d.oid
-        AND s.classoid = 'pg_catalog.pg_database'::regclass), '') <> 'kept'
-    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity AS a
-        WHERE a.application_name = substr(datname, 1, length('reslice_prove_') + 12))
-ORDER BY datname
-"""
-"""The sandboxes of this role that no living proof bears the name of."""
 
 
 def make(connection: Connection, wish: Wish) -> PostgresPlace:
@@ -295,12 +292,7 @@ def _keeper(connection: Connection, parameters: dict[str, str], name: str) -> ps
 
 def _sweep(keeper: psycopg.Connection[Any]) -> tuple[str, ...]:
     """Drop the sandboxes of proofs that are gone, and say so."""
-    names = [name for (name,) in keeper.execute(_LEFT.replace("%%", "%").encode()).fetchall()]
+    names = [name for (name,) in keeper.execute(LEFT.encode()).fetchall()]
     for name in names:
         drop(keeper, name)
     return tuple(f"dropped the database {name}, which a proof that was killed had left" for name in names)
-
-
-def left(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
-    """Name the sandboxes of this role whose proof is gone; nothing is dropped."""
-    return tuple(name for (name,) in connection.execute(_LEFT.replace("%%", "%").encode()).fetchall())

@@ -18,6 +18,18 @@ from reslice.engines.postgres.errors import lines_of
 from reslice.engines.sql import quote, text_literal
 from reslice.errors import SAME_AGAIN, Failure, Refused, ResliceError, Retryable
 
+PREFIX = "reslice_prove_"
+"""How the names of sandboxes begin; twelve characters follow."""
+LEFT = f"""
+SELECT datname FROM pg_catalog.pg_database AS d JOIN pg_catalog.pg_roles AS r ON r.oid = d.datdba
+WHERE r.rolname = current_user AND starts_with(CAST(datname AS text), '{PREFIX}') AND coalesce(
+    (SELECT description FROM pg_catalog.pg_shdescription AS s WHERE s.objoid = d.oid
+        AND s.classoid = 'pg_catalog.pg_database'::regclass), '') <> 'kept'
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity AS a
+        WHERE a.application_name = substr(d.datname, 1, length('{PREFIX}') + 12))
+ORDER BY datname
+"""
+"""The sandboxes of this role that no living proof bears the name of."""
 STEP_SECONDS = 0.02
 STOP_SECONDS = 0.1
 NOT_RUN = "the command was not run"

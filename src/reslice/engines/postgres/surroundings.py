@@ -11,6 +11,7 @@ from typing import Any
 from reslice.contract import Contract
 from reslice.engines import sql
 from reslice.engines.names import name_parts
+from reslice.engines.postgres.sandbox_copy import LEFT
 from reslice.engines.session import Session
 from reslice.engines.sql import quote
 from reslice.findings import Finding, Health, some
@@ -47,6 +48,17 @@ def server(session: Session, pooler: str | None) -> Iterator[Finding]:
     else:
         found = f"{pooler}; a run keeps locks and temporary tables between its transactions, and is refused"
         yield Finding(None, "pooler", Health.WRONG, found, "name the server itself, or a pool in session mode")
+    yield _sandboxes(session)
+
+
+def _sandboxes(session: Session) -> Finding:
+    """Name the databases that proofs have left which were killed."""
+    names = [name for (name,) in session.execute(LEFT)]
+    if not names:
+        return Finding(None, "sandboxes", Health.OK, "none is left of a proof that was killed")
+    dropped = "; ".join(f"DROP DATABASE {quote(name)} WITH (FORCE)" for name in names)
+    found = f"{some(names)}: left by a proof that was killed; the next one drops them as well"
+    return Finding(None, "sandboxes", Health.ADVICE, found, dropped)
 
 
 def table(session: Session, contract: Contract, target: Target) -> Iterator[Finding]:
