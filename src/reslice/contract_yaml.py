@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -91,6 +92,8 @@ class Document:
     def text_of(self, line: int) -> str:
         """Return the stripped text of a 1-based line, without the comment behind it."""
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        if "#" not in text:
+            return text.strip()
         return "".join(piece[0] for piece in _PIECE.finditer(text) if piece["comment"] is None).strip()
 
 
@@ -104,6 +107,13 @@ class _Unreadable(Exception):
 
 def read(text: str) -> Document:
     """Return the document of `text`; its mistakes are those of YAML itself, `data` is None when there is no value."""
+    document = _read(text)
+    return replace(document, mistakes=[*document.mistakes], unread={*document.unread})
+
+
+@lru_cache(maxsize=2)
+def _read(text: str) -> Document:
+    """Return the document of a text, which is not changed by anybody: a project is opened again and again."""
     document = Document(_LINE_BREAK.split(text))
     try:
         _Reader(document, _events(text)).document()

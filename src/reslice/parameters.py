@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 LOWER = ("start", "start_instant")
 UPPER = ("end", "end_instant")
@@ -69,8 +70,16 @@ class Unknown:
     near: str | None
 
 
-def tokens(sql: str) -> Iterator[Token]:
-    """Cut `sql` into pieces that, joined, are `sql` again; a placeholder's text begins with its colon."""
+@lru_cache(maxsize=4)
+def tokens(sql: str) -> tuple[Token, ...]:
+    """Cut `sql` into pieces that, joined, are `sql` again; a placeholder's text begins with its colon.
+
+    The texts that were cut last are kept: each is looked at several times, one question after the other.
+    """
+    return tuple(_cut(sql))
+
+
+def _cut(sql: str) -> Iterator[Token]:
     position = 0
     brackets: list[bool] = []
     """For each open bracket of any kind, innermost last: whether it is a subscript, where a colon cuts a list."""
