@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -60,28 +62,63 @@ def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         pytest.skip(f"no PostgreSQL {version} here: {reason}")
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A database to start from: a `filled` one was published and then corrected on every day, another never."""
+
+    filled: bool = True
+    method: str = "replace_slice"
+    key: str = ""
+    wait: str = "10s"
+    lock: str = "100ms"
+
+
+@dataclass
+class Shelf:
+    """The databases to start from, each made once and never opened again: what is run is a copy."""
+
+    folder: Path
+    made: dict[Wanted, tuple[Path, Model]] = field(default_factory=dict)
+
+    def copied(self, wanted: Wanted, folder: Path) -> Shared:
+        """Copy a database into a new folder, and open it."""
+        if wanted not in self.made:
+            self.made[wanted] = self._make(wanted)
+        start, model = self.made[wanted]
+        shutil.copytree(start, folder)
+        return Shared(folder / "reslice.yml", project.connect(folder), copy.deepcopy(model))
+
+    def _make(self, wanted: Wanted) -> tuple[Path, Model]:
+        folder = self.folder / f"{len(self.made)}"
+        contract = project.create(folder, method=wanted.method, key=wanted.key, wait=wanted.wait, lock=wanted.lock)
+        model = Model(method=wanted.method)
+        orders = [Order(day, channel, Decimal(price)) for day, channel, price in ORDERS]
+        with project.connect(folder) as connection:
+            project.load_many(connection, model, dict(enumerate(orders)))
+            if wanted.filled:
+                call = Call(project.FREE, D1, D3)
+                reslice.open(contract, connection=connection).target(call.target).run(f"{D1}..{D3}")
+                model.run(call)
+                corrected = {each: Order(orders[each].day, "web", Decimal("99.00")) for each in (0, 3, 6)}
+                project.load(connection, model, corrected)
+        return folder, model
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    return Shelf(tmp_path_factory.mktemp("starts"))
+
+
 @pytest.fixture
-def shared(tmp_path: Path) -> Iterator[Callable[..., Shared]]:
-    """Make databases, one at a time: `filled` ones were published and then corrected on every day, others never."""
+def shared(shelf: Shelf, tmp_path: Path) -> Iterator[Callable[..., Shared]]:
+    """Give databases as they are `Wanted`, one at a time."""
     made: list[Shared] = []
 
-    def make(
-        *, filled: bool = True, method: str = "replace_slice", key: str = "", wait: str = "10s", lock: str = "100ms"
-    ) -> Shared:
+    def make(**wanted: Any) -> Shared:
         for each in made:
             each.connection.close()
-        folder = tmp_path / f"{len(made)}"
-        contract = project.create(folder, method=method, key=key, wait=wait, lock=lock)
-        found = Shared(contract, project.connect(folder), Model(method=method))
+        found = shelf.copied(Wanted(**wanted), tmp_path / f"{len(made)}")
         made.append(found)
-        orders = [Order(day, channel, Decimal(price)) for day, channel, price in ORDERS]
-        project.load_many(found.connection, found.model, dict(enumerate(orders)))
-        if filled:
-            call = Call(project.FREE, D1, D3)
-            found.project.target(call.target).run(f"{D1}..{D3}")
-            found.model.run(call)
-            for order_id in (0, 3, 6):
-                found.correct(order_id, Order(orders[order_id].day, "web", Decimal("99.00")))
         return found
 
     yield make
