@@ -42,11 +42,12 @@ class Point:
 
 def row_points(run: LedgerRun) -> tuple[Point, ...]:
     """Return how many rows each slice had before and after; the ledger knows that for good."""
-    return tuple(
-        Point(each.slice, *(Amount(rows, rows) for rows in (_rows(base), _rows(after))), moved=after != base)
-        for each, after in _sides(run)
-        for base in [each.fingerprint_base]
-    )
+
+    def point(each: LedgerSlice, after: str) -> Point:
+        before, left = _rows(each.fingerprint_base), _rows(after)
+        return Point(each.slice, Amount(before, before), Amount(left, left), moved=after != each.fingerprint_base)
+
+    return tuple(point(each, after) for each, after in _sides(run))
 
 
 def points(engine: Engine, contract: Contract, run: LedgerRun, measure: str) -> tuple[Point, ...]:
