@@ -119,6 +119,10 @@ KINDS_NEXT: dict[str, str] = {
     "source_invalid": "Run the SQL file by hand; the database's own message is under *found*.",
     "run_unknown": "`reslice history` lists the runs. A beginning that fits several is not enough.",
     "plan_unreadable": "Make the file again with `reslice plan … --out FILE`.",
+    "nothing_read": (
+        "Why stands under *found*, of the other files in the answer. Name the dialect with `--dialect`, or give files "
+        "of SQL, dbt or Python."
+    ),
     "nothing_to_draft": (
         "A table needs a column that decides the slice; a file needs a statement that writes a table from a SELECT. "
         "Write the contract by hand, or name another table or file."
@@ -395,7 +399,10 @@ PROVE_FIELDS: dict[str, str] = {
     "groups_left_out": "how many more there are",
     "stamps_moved": "columns that look like stamps, where they are all that moved between runs",
     "crash": "`ok`, `seed`, and of each try `seconds`, `killed`, `table` (`before`, `after`, `torn`), `rows`",
-    "at_once": "`ok`, `pairs` with `exit_codes`, `as_one`, `said` and the table, and the repeated `groups`",
+    "at_once": (
+        "`ok`, null where no two were at work at the same time; `pairs` with `exit_codes`, `as_one`, `at_once`, `said` "
+        "and the table; and the repeated `groups`"
+    ),
     "warnings": "what a person should look at",
     "notes": "what there is to know besides",
     "seconds": "how long it took",

@@ -54,6 +54,7 @@ def audit(session: Session, /, paths: tuple[str, ...], dialect: str | None, form
 
     A PATH is a file, a folder with all below it, or a pattern. Nothing that is read is run, and nothing is asked of a
     database. It ends with 1 when a write is unsafe; what cannot be read or decided is told, and not counted as safe.
+    Where nothing could be read it ends with 2.
     """
     if is_json and form not in (None, "json"):
         raise click.UsageError("--json is --format json: give one of them.")
@@ -62,7 +63,10 @@ def audit(session: Session, /, paths: tuple[str, ...], dialect: str | None, form
     found = _audited(paths, dialect)
     from reslice import report_audit
 
+    blind = report_audit.blind_error(found, paths)
     if form == "json":
+        if blind is not None:
+            return session.fail(blind, command="audit", known=report_audit.found_json(found))
         session.say_json(report_audit.audit_json(found, place=session.place))
     elif form == "sarif":
         from reslice.report_sarif import sarif
@@ -72,7 +76,7 @@ def audit(session: Session, /, paths: tuple[str, ...], dialect: str | None, form
         session.say(report_audit.github_lines(found))
     else:
         session.say(report_audit.audit_text(found, place=session.place, colored=_is_colored()))
-    return report_audit.exit_code(found)
+    return report_audit.exit_code(found) if blind is None else session.fail(blind, command="audit")
 
 
 def _audited(paths: Sequence[str], dialect: str | None) -> Audited:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -171,8 +171,11 @@ class Session:
         ended = f"{log.command} ended" if found is None else f"{found.outcome}: {found.target} for {found.scope.text}"
         log.write("finished", ended, level="warning" if code else "info", exit_code=code, **more)
 
-    def fail(self, error: ResliceError, *, command: str) -> int:
-        """Say what is wrong, in the form that was asked for, and return the exit code."""
+    def fail(self, error: ResliceError, *, command: str, known: Mapping[str, Any] | None = None) -> int:
+        """Say what is wrong, in the form that was asked for, and return the exit code.
+
+        `known` are fields of the JSON that have an answer all the same.
+        """
         self.code = self._exit_code(error)
         self.command = command
         log = self.named_log()
@@ -181,7 +184,8 @@ class Session:
         if self.is_json:
             from reslice.report_json import error_json
 
-            self.say_json(error_json(command, error, way_on=self._way_on(error), place=self.place, code=self.code))
+            answer = error_json(command, error, way_on=self._way_on(error), place=self.place, code=self.code)
+            self.say_json(answer | dict(known or {}))
             return self.code
         if log is not None:
             return self.code

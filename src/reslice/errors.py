@@ -151,6 +151,7 @@ KINDS: dict[str, Kind] = {
     "run_unknown": Kind(Misused, "no run of the ledger matches the RUN that was named"),
     "plan_unreadable": Kind(Misused, "the plan file is not one that reslice wrote"),
     "nothing_to_restore": Kind(Misused, "the run that is named replaced no slice of the range"),
+    "nothing_read": Kind(Misused, "nothing of the files that `audit` is given could be read"),
     "nothing_to_draft": Kind(Misused, "the table or file that `init` is given holds nothing to draft a contract from"),
     # a person decides (3)
     "range_reversed": Kind(Refused, "the range ends before it starts"),

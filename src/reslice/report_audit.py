@@ -16,18 +16,34 @@ from typing import Any
 
 from reslice.audit.finding import Audited, Finding, Sort, Unparsed
 from reslice.audit.rule import Rule
+from reslice.errors import Failure, Misused
 from reslice.layout import counted, escaped, placed, width
 from reslice.report import sections
 
 _EXCERPT_LINES = 3
 _EXCERPT_COLUMNS = 110
+_PLACES_IN_ERROR = 3
 _STYLES = {Sort.FINDING: "1;31", Sort.NOTE: "1;34", Sort.UNKNOWN: "1;33"}
 _PLACE, _CARETS, _NOT_READ = "1", "31", "1;33"
 
 
 def exit_code(found: Audited) -> int:
-    """Return what an audit ends with: 1 when a write is unsafe, or a suppression is wrong."""
-    return 1 if found.findings else 0
+    """Return what an audit ends with: 1 when a write is unsafe, or a suppression is wrong; 2 when nothing was read."""
+    return 2 if found.is_blind else 1 if found.findings else 0
+
+
+def blind_error(found: Audited, paths: Sequence[str]) -> Misused | None:
+    """Return the error for an audit that could read nothing at all; None where it could."""
+    if not found.is_blind:
+        return None
+    places = [f"{each.path}:{each.line}:{each.column}: {each.why}" for each in found.unparsed]
+    left = len(places) - _PLACES_IN_ERROR
+    more = [f"and {left} more"] if left > 0 else []
+    files = counted(len(found.files), "file")
+    said = (f"of {files} nothing could be read", *places[:_PLACES_IN_ERROR], *more)
+    after = "name the dialect of the files with --dialect, or name other files"
+    failure = Failure("nothing_read", "files of which something can be read", said, after)
+    return Misused(" ".join(paths), [failure], unchanged="nothing was run or written")
 
 
 def audit_text(found: Audited, *, place: str = "", colored: bool = False) -> str:
@@ -97,7 +113,8 @@ def _cropped(line: str, first: int, last: int) -> tuple[str, int, int]:
 
 def _end(found: Audited, place: str) -> list[str]:
     """Return the sum of an answer and the next commands."""
-    parts = [counted(len(found.findings), "finding") if found.findings else "no finding"]
+    nothing = "nothing could be read" if found.is_blind else "no finding"
+    parts = [counted(len(found.findings), "finding") if found.findings else nothing]
     parts += [counted(len(found.notes), "note")] if found.notes else []
     lines = [f"{counted(len(found.files), 'file')}: {', '.join(parts)}"]
     doubts = [
@@ -135,6 +152,16 @@ def audit_json(found: Audited | None, *, place: str = "") -> dict[str, Any]:
     found = found if found is not None else Audited((), (), (), (), ())
     return {
         "schema": "reslice/audit/1",
+        **found_json(found),
+        "error": None,
+        "next": "" if empty else placed(next_after(found), place),
+        "exit_code": exit_code(found),
+    }
+
+
+def found_json(found: Audited) -> dict[str, Any]:
+    """Return what an audit found, as JSON, without how it ended."""
+    return {
         "files": len(found.files),
         "findings": [*map(finding_value, found.findings)],
         "notes": [*map(finding_value, found.notes)],
@@ -146,9 +173,6 @@ def audit_json(found: Audited | None, *, place: str = "") -> dict[str, Any]:
             finding_value(each) | {"sort": str(each.sort), "reason": each.reason} for each in found.suppressed
         ],
         "dialects_guessed": dict(sorted(found.guessed)),
-        "error": None,
-        "next": "" if empty else placed(next_after(found), place),
-        "exit_code": exit_code(found),
     }
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from reslice import __version__
 from reslice.audit.finding import Audited, Finding, Sort, Unparsed
 from reslice.audit.rule import Rule, rules
+from reslice.report_audit import exit_code
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -39,8 +40,8 @@ def sarif(found: Audited) -> dict[str, Any]:
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
                     {
-                        "executionSuccessful": True,
-                        "exitCode": 1 if found.findings else 0,
+                        "executionSuccessful": not found.is_blind,
+                        "exitCode": exit_code(found),
                         "toolExecutionNotifications": [*map(_notification, found.unparsed)],
                     }
                 ],

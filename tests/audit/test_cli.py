@@ -73,6 +73,45 @@ def test_a_finding_ends_with_one_and_the_rest_with_nothing(jobs: Path) -> None:
     )
 
 
+BROKEN = "insert into daily_orders selekt order_date from (;\n"
+
+
+def test_an_audit_that_could_read_nothing_is_no_pass(jobs: Path) -> None:
+    for name in ("a.sql", "b.sql"):
+        (jobs / "broken" / name).parent.mkdir(exist_ok=True)
+        (jobs / "broken" / name).write_text(BROKEN)
+    code, out, err = reslice(jobs, "audit", "broken", "--dialect", "postgres")
+    assert code == 2
+    assert out.endswith(
+        "\n2 files: nothing could be read\nnot counted as safe: 2 places that could not be read\nnext: reslice rule\n"
+    )
+    assert err == (
+        "misused[nothing_read]: broken\n"
+        "  asked:      files of which something can be read\n"
+        "  found:      of 2 files nothing could be read\n"
+        "              broken/a.sql:1:1: line 1: Invalid expression / Unexpected token, near selekt\n"
+        "              broken/b.sql:1:1: line 1: Invalid expression / Unexpected token, near selekt\n"
+        "  unchanged:  nothing was run or written\n"
+        "  next:       name the dialect of the files with --dialect, or name other files, then"
+        "  reslice audit broken --dialect postgres\n"
+    )
+    value = answer(jobs, "audit", "broken", "--dialect", "postgres")
+    assert value["exit_code"] == 2 and value["error"]["kind"] == "nothing_read"
+    assert [each["path"] for each in value["unparsed"]] == ["broken/a.sql", "broken/b.sql"]
+    for form in ("sarif", "github"):
+        code, out, _ = reslice(jobs, "audit", "broken", "--dialect", "postgres", "--format", form)
+        assert code == 2 and out.count("not read") == 2
+        if form == "sarif":
+            (invocation,) = json.loads(out)["runs"][0]["invocations"]
+            assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 2)
+
+
+def test_one_file_that_is_read_is_an_answer(jobs: Path) -> None:
+    (jobs / "jobs" / "nightly.sql").write_text(BROKEN)
+    code, out, err = reslice(jobs, "audit", "jobs", "--dialect", "postgres")
+    assert (code, err) == (0, "") and "2 files: no finding\nnot counted as safe: 1 place" in out
+
+
 def test_paths_are_shown_from_the_folder_that_is_worked_in(jobs: Path) -> None:
     for words in (("-C", str(jobs), "audit", "jobs"), ("-C", str(jobs), "audit", str(jobs / "jobs"))):
         value = answer(jobs / "jobs", *words)

@@ -187,6 +187,36 @@ def as_nobody() -> Iterator[None]:
             os.seteuid(0)
 
 
+@pytest.mark.parametrize(
+    ("files", "is_blind"),
+    [
+        ({"a.sql": "selekt (;"}, True),
+        ({"a.py": "def ("}, True),
+        ({"a.sql": "selekt (;", "b.py": "def ("}, True),
+        ({"a.sql": ""}, False),
+        ({"a.sql": "-- nothing"}, False),
+        ({"a.sql": "selekt (;\nselect 1;"}, False),
+        ({"a.sql": "selekt (;", "b.py": ""}, False),
+        ({"dbt_project.yml": "name: shop", "models/a.sql": "{{ config(materialized='incremental') }} selekt (;"}, True),
+        (
+            {
+                "dbt_project.yml": "name: shop",
+                "models/a.sql": "{{ config(materialized='incremental') }} selekt (;",
+                "models/b.sql": "select 1",
+            },
+            False,
+        ),
+        ({"dbt_project.yml": "name: shop"}, False),
+    ],
+)
+def test_an_audit_that_could_read_nothing_knows_it(tmp_path: Path, files: dict[str, str], is_blind: bool) -> None:
+    for name, text in files.items():
+        written(tmp_path / name, text)
+    found = audit([tmp_path])
+    assert found.is_blind is is_blind
+    assert not found.findings
+
+
 def test_what_may_not_be_read_is_unparsed() -> None:
     with TemporaryDirectory() as name:
         top = Path(name)

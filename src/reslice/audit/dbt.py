@@ -48,7 +48,8 @@ def answer(source: Source, dialect: str | None, known: Known) -> Answer:
         return _asked_for(source, answers)
     answers += [_python(text) for text in found.python]
     answers += [_snapshot(path) for folder in project.snapshot_folders() for path in sorted(folder.rglob("*.sql"))]
-    answers.append(Answer(tuple(project.texts.values()), (), (*project.unparsed, *found.unparsed)))
+    said = (*project.unparsed, *found.unparsed)
+    answers.append(Answer(tuple(project.texts.values()), (), said, was_read=False))  # no model is in these
     return _asked_for(source, answers)
 
 
@@ -60,7 +61,7 @@ def _judged(model: Model, project: Project, known: Known) -> Answer:
     table = model.declared.name
     unread = write_of(model, {**known, table: model.declared}, project.variables)
     said = tuple(_said(model))
-    return Answer((model.text,), said, tuple(unparsed(model.text, unread)))
+    return Answer((model.text,), said, tuple(unparsed(model.text, unread)), was_read=not unread)
 
 
 def _said(model: Model) -> Iterator[Finding]:
@@ -91,7 +92,7 @@ def _python(text: Text) -> Answer:
 def _snapshot(path: Path) -> Answer:
     text = text_of(path)
     if isinstance(text, Unparsed):
-        return Answer((), (), (text,))
+        return Answer((), (), (text,), was_read=False)
     if "{% snapshot" not in text.text and "{%- snapshot" not in text.text:
         return Answer()
     return Answer((text,), (_unknown(text, "a snapshot is not read: its rows are what was seen when it ran"),))
@@ -113,6 +114,7 @@ def _asked_for(source: Source, answers: list[Answer]) -> Answer:
         tuple(text for each in answers for text in each.texts if is_wanted(text.path)),
         tuple(one for each in answers for one in each.findings if is_wanted(one.place.path)),
         tuple(one for each in answers for one in each.unparsed if is_wanted(one.path)),
+        was_read=any(each.was_read and any(is_wanted(text.path) for text in each.texts) for each in answers),
     )
 
 

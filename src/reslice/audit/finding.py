@@ -62,7 +62,8 @@ class Audited:
     """What was found in the files of a path; each list is sorted by place.
 
     `findings` alone decide whether the answer is no. `suppressed` were found, and somebody said with a reason that they
-    are right. `guessed` counts the files whose dialect nobody named, by the dialect they were read in.
+    are right. `guessed` counts the files whose dialect nobody named, by the dialect they were read in. `is_blind` says
+    that there was something to read, and that nothing of it could be read: then no finding says nothing.
     """
 
     files: tuple[str, ...]
@@ -72,3 +73,4 @@ class Audited:
     unparsed: tuple[Unparsed, ...]
     suppressed: tuple[Finding, ...] = ()
     guessed: tuple[tuple[str, int], ...] = ()
+    is_blind: bool = False

@@ -49,7 +49,7 @@ def answer(source: Source, dialect: str | None, known: Known) -> Answer:
     """Return what a Python file says of what it writes."""
     text = text_of(source.path)
     if isinstance(text, Unparsed):
-        return Answer(unparsed=(text,))
+        return Answer(unparsed=(text,), was_read=False)
     return within_limits(text, partial(_answer, text, dialect, known))
 
 
@@ -60,7 +60,8 @@ def _answer(text: Text, dialect: str | None, known: Known) -> Answer:
             tree = ast.parse(text.text)
     except SyntaxError as error:
         line = min(error.lineno or 1, text.text.count("\n") + 1)
-        return Answer((text,), (), (Unparsed(text.path, line, error.offset or 1, f"no Python 3: {error.msg}"),))
+        why = f"no Python 3: {error.msg}"
+        return Answer((text,), (), (Unparsed(text.path, line, error.offset or 1, why),), was_read=False)
     modules = modules_of(tree)
     own = dialect or dialect_of(modules, text.text)
     combined = Combined(opens_transaction(modules, text.text))

@@ -8,6 +8,7 @@ judge is unparsed, with the reason.
 from __future__ import annotations
 
 import importlib
+import re
 import signal
 import threading
 import traceback
@@ -34,17 +35,22 @@ DEPTH_MAX = 400
 READERS = {Kind.SQL: "reslice.audit.sql", Kind.DBT: "reslice.audit.dbt", Kind.PYTHON: "reslice.audit.python"}
 """Of each kind of file, the module that reads it."""
 
+_BRACKET = re.compile(r"[()]")
 _MISTAKES = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, NotImplementedError)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source says. `texts` are the files that were read, also in part; `guessed` the dialect nobody named."""
+    """What a source says. `texts` are the files that were read, also in part; `guessed` the dialect nobody named.
+
+    `was_read` says that there is something in it that was read and judged, or nothing to read.
+    """
 
     texts: tuple[Text, ...] = ()
     findings: tuple[Finding, ...] = ()
     unparsed: tuple[Unparsed, ...] = ()
     guessed: str = ""
+    was_read: bool = True
 
 
 Reader = Callable[[Source, str | None, Known], Answer]
@@ -76,17 +82,17 @@ def within_limits(text: Text, work: Callable[[], Answer]) -> Answer:
 
 
 def _given_up(text: Text, why: str) -> Answer:
-    return Answer((text,), (), (Unparsed(text.path, 1, 1, why),))
+    return Answer((text,), (), (Unparsed(text.path, 1, 1, why),), was_read=False)
 
 
 def deepest(text: str) -> int:
     """Return how deep brackets are nested, wherever they stand."""
     depth = most = 0
-    for each in text:
+    for each in _BRACKET.findall(text):
         if each == "(":
             depth += 1
             most = max(most, depth)
-        elif each == ")":
+        else:
             depth = max(0, depth - 1)
     return most
 

@@ -35,6 +35,7 @@ class Judged:
     suppressed: tuple[Finding, ...]
     unparsed: tuple[Unparsed, ...]
     guessed: str = ""
+    was_read: bool = True
 
 
 def audit(paths: Sequence[Path], dialect: str | None = None, on_progress: Progress | None = None) -> Audited:
@@ -86,7 +87,7 @@ def _lost(source: Source, died: Died) -> Judged:
     """Return the answer for a source over which the process that read it ended."""
     how = f"signal {-died.how}" if died.how < 0 else f"exit {died.how}"
     why = f"the process that read it ended ({how}), for lack of memory perhaps"
-    return Judged((str(source.path),), (), (), (Unparsed(str(source.path), 1, 1, why),))
+    return Judged((str(source.path),), (), (), (Unparsed(str(source.path), 1, 1, why),), was_read=False)
 
 
 def _answer(files: Files, found: Sequence[Judged]) -> Audited:
@@ -105,6 +106,7 @@ def _answer(files: Files, found: Sequence[Judged]) -> Audited:
         tuple(unparsed),
         tuple(sorted((each for judged in found for each in judged.suppressed), key=_place)),
         tuple(sorted(Counter(judged.guessed for judged in found if judged.guessed).items())),
+        is_blind=bool(unparsed) and not any(judged.was_read for judged in found),
     )
 
 
@@ -138,7 +140,7 @@ def _judged(dialect: str | None, known: bytes, source: Source) -> Judged:
     for rest in by_path.values():
         kept += rest
     files = tuple({text.path for text in answer.texts} | unread)
-    return Judged(files, tuple(kept), tuple(suppressed), answer.unparsed, answer.guessed)
+    return Judged(files, tuple(kept), tuple(suppressed), answer.unparsed, answer.guessed, answer.was_read)
 
 
 @lru_cache(maxsize=1)

@@ -30,14 +30,15 @@ def answer(source: Source, dialect: str | None, known: Known) -> Answer:
     """Return what a SQL file says; without a dialect it is read in that of its folder, or in one that fits."""
     text = text_of(source.path)
     if isinstance(text, Unparsed):
-        return Answer(unparsed=(text,))
+        return Answer(unparsed=(text,), was_read=False)
     return within_limits(text, partial(_answer, text, dialect or dialect_for(source.path), known))
 
 
 def _answer(text: Text, dialect: str | None, known: Known) -> Answer:
     script, unread = read_sql(text, dialect, known)
     guessed = script.dialect if dialect is None else ""
-    return Answer((text,), tuple(_noted(judged(script), text)), tuple(unparsed(text, unread)), guessed)
+    findings, was_read = tuple(_noted(judged(script), text)), bool(script.statements) or not unread
+    return Answer((text,), findings, tuple(unparsed(text, unread)), guessed, was_read)
 
 
 def _noted(findings: Iterator[Finding], text: Text) -> Iterator[Finding]:
