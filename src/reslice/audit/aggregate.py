@@ -84,15 +84,13 @@ def _is_spine(source: exp.Expr, inner: exp.Query | None) -> bool:
 
 def only_picks(query: JobQuery) -> bool:
     """Whether a query that aggregates adds nothing up: it keeps one row of each group, or one of its values."""
-    found = list(_functions(query.tree))
-    for each in query.named.values():
-        found += _functions(each)
-    return all(isinstance(each, _PICKS) for each in found)
+    return all(isinstance(each, _PICKS) for each in _functions(query))
 
 
-def _functions(tree: exp.Expr) -> Iterator[exp.Expr]:
+def _functions(query: JobQuery) -> Iterator[exp.Expr]:
     """Yield the aggregate functions of a query that are not over a window."""
-    for each in tree.find_all(exp.AggFunc):
+    found = (each for tree in (query.tree, *query.named.values()) for each in query.parts(tree, exp.AggFunc))
+    for each in found:
         if not isinstance(each.parent, exp.Window) and not isinstance(each.parent, exp.IgnoreNulls | exp.RespectNulls):
             yield each
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 from reslice.audit.known import name_of
 from reslice.audit.matching import matched
 from reslice.audit.write import Way, Write
+from reslice.reading.nodes import every
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import flat
 
@@ -24,7 +25,7 @@ def carried(write: Write) -> exp.Expr | None:
         return None
     trees = [query.tree, *query.named.values()]
     for tree in trees:
-        for select in tree.find_all(exp.Select):
+        for select in query.parts(tree, exp.Select):
             found = _summed(select, query, write.table) or _joined(select, query, write.table)
             if found is not None:
                 return found
@@ -32,7 +33,9 @@ def carried(write: Write) -> exp.Expr | None:
 
 
 def _reads(tree: exp.Expr, query: JobQuery, table: str) -> bool:
-    return any(name_of(each) == table for part in (tree, *query.named.values()) for each in part.find_all(exp.Table))
+    return any(
+        name_of(each) == table for part in (tree, *query.named.values()) for each in query.parts(part, exp.Table)
+    )
 
 
 def _summed(select: exp.Select, query: JobQuery, table: str) -> exp.Expr | None:
@@ -81,7 +84,7 @@ def _joined(select: exp.Select, query: JobQuery, table: str) -> exp.Expr | None:
     if len(aliases) != 1 or len(query.relations(select)) != 2:
         return None
     where = select.args.get("where")
-    if where is not None and any(column.table.lower() in ("", *aliases) for column in where.find_all(exp.Column)):
+    if where is not None and any(column.table.lower() in ("", *aliases) for column in every(where, exp.Column)):
         return None
     join = (select.args.get("joins") or [None])[0]
     on = join.args.get("on") if join is not None else None
@@ -94,8 +97,7 @@ def _joined(select: exp.Select, query: JobQuery, table: str) -> exp.Expr | None:
             value = value.this
         if isinstance(value, exp.Add):
             sides = [
-                {column.table.lower() for column in side.find_all(exp.Column)}
-                for side in (value.this, value.expression)
+                {column.table.lower() for column in every(side, exp.Column)} for side in (value.this, value.expression)
             ]
             if any(side == aliases for side in sides) and any(side and not side & {"", *aliases} for side in sides):
                 return each

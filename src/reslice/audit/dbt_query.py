@@ -13,6 +13,7 @@ from reslice.audit.dbt_grain import grain_by
 from reslice.audit.dbt_model import BUILT_IN, Model
 from reslice.audit.known import Known
 from reslice.audit.matching import Match
+from reslice.audit.read_query import ReadQuery
 from reslice.audit.script import Script, Statement, script_of
 from reslice.audit.text import Text
 from reslice.audit.write import Way, Write
@@ -68,7 +69,7 @@ def write_of(model: Model, known: Known, variables: Mapping[str, object]) -> lis
         return []
     statement = queries[-1]
     assert isinstance(statement.node, exp.Query), "it was chosen as one"
-    query = JobQuery(statement.node, script.dialect)
+    query = ReadQuery(statement.node, script.dialect)
     first = marked(model.text.text, script.dialect, is_incremental=False, variables=variables, has_placeholders=False)
     model.is_filtered = first.text != script.marked.text
     model.write = _write(model, script, statement, query, way, keys)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from reslice.audit.known import name_of
 from reslice.audit.matching import Match, matched, matched_by_using, others_in
 from reslice.audit.steps import Step
+from reslice.reading.nodes import every
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import flat
 
@@ -32,11 +33,11 @@ def guards_in(query: JobQuery, table: str, step: Step, filled: Collection[str]) 
     `filled` are the tables that the script adds rows to: one of them may tell what was done.
     """
     updates = {name for name, node in step.within.items() if isinstance(node, exp.Update) and _is(node.this, table)}
-    for select in query.tree.find_all(exp.Select):
+    for select in query.parts(query.tree, exp.Select):
         found = next(_guards(select, table, updates), None)
         if found is not None:
             return found
-    for each in query.tree.find_all(exp.Except):
+    for each in query.parts(query.tree, exp.Except):
         if _reads(each.expression, {table}):
             return Guard()
     for condition, is_true in step.branches:
@@ -53,7 +54,7 @@ def _log_guard(query: JobQuery, table: str, step: Step, filled: Collection[str])
     for each in conditions:
         inner = each.unnest()
         if isinstance(inner, exp.Not) and inner.find(exp.Select) is not None:
-            logs = {name_of(one) for one in inner.find_all(exp.Table)} & set(filled) - {table}
+            logs = {name_of(one) for one in every(inner, exp.Table)} & set(filled) - {table}
             if logs:
                 return Guard(log=min(logs))
     return None
@@ -61,12 +62,12 @@ def _log_guard(query: JobQuery, table: str, step: Step, filled: Collection[str])
 
 def _is_correlated(condition: exp.Expr) -> bool:
     """Whether a condition looks at the row that is added."""
-    own = {each.alias_or_name.lower() for each in condition.find_all(exp.Table)}
+    own = {each.alias_or_name.lower() for each in every(condition, exp.Table)}
     outer = condition.unnest()
     tested = outer.this if isinstance(outer, exp.Not) else outer
     if isinstance(tested, exp.In):
         return True
-    return any(each.table and each.table.lower() not in own for each in condition.find_all(exp.Column))
+    return any(each.table and each.table.lower() not in own for each in every(condition, exp.Column))
 
 
 def _guards(select: exp.Select, table: str, updates: set[str]) -> Iterator[Guard]:
@@ -86,7 +87,7 @@ def _inside_out(
     source: tuple[exp.Expr, ...], condition: exp.Expr | None, select: exp.Select, names: set[str]
 ) -> tuple[Match, ...]:
     """Return the columns of the table that its rows are looked up by: the table stands inside of the condition."""
-    tables = [each for tree in source for each in tree.find_all(exp.Table) if name_of(each) in names]
+    tables = [each for tree in source for each in every(tree, exp.Table) if name_of(each) in names]
     aliases = {each.alias_or_name.lower() for each in tables} | names
     for join in select.args.get("joins") or []:
         if any(join.this is tree for tree in source):
@@ -114,4 +115,4 @@ def _is(node: exp.Expr, table: str) -> bool:
 
 
 def _reads(tree: exp.Expr, names: set[str]) -> bool:
-    return any(name_of(each) in names for each in tree.find_all(exp.Table))
+    return any(name_of(each) in names for each in every(tree, exp.Table))

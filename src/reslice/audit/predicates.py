@@ -7,6 +7,7 @@ that is no longer included. What a condition says is only taken in where it comp
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ from reslice.audit.known import Known
 from reslice.audit.values import CLOCK, Names, Value, value_of
 from reslice.contract import Unit
 from reslice.reading.marks import MARK
+from reslice.reading.nodes import every
 from reslice.reading.outputs import JobQuery, unit_of, zone_of
 from reslice.reading.statements import flat
 
@@ -70,7 +72,7 @@ def subject_of(node: exp.Expr) -> Subject | None:
     if isinstance(node, exp.Column):
         is_own = MARK.fullmatch(node.name) is None and not isinstance(node.this, exp.Star)
         return Subject(node) if is_own else None
-    columns = [each for each in node.find_all(exp.Column) if not MARK.fullmatch(each.name)]
+    columns = [each for each in every(node, exp.Column) if not MARK.fullmatch(each.name)]
     if len(columns) != 1 or node.find(exp.AggFunc, exp.Window, exp.Query, exp.Case, exp.Coalesce) is not None:
         return None
     part, zone = _part(node), _zone(node)
@@ -84,7 +86,7 @@ def subject_of(node: exp.Expr) -> Subject | None:
 
 def _zone(node: exp.Expr) -> str:
     """Return the time zone in which an expression reads an instant; empty when it names none."""
-    own = [each.args.get("zone") for each in node.find_all(exp.Date, exp.TimestampTrunc, exp.Datetime)]
+    own = [each.args.get("zone") for each in every(node, exp.Date, exp.TimestampTrunc, exp.Datetime)]
     named = [each.name for each in own if isinstance(each, exp.Literal)]
     return zone_of(node) or (named[0] if named else "")
 
@@ -208,12 +210,22 @@ def _reached(query: JobQuery, start: exp.Expr) -> list[exp.Select]:
         if id(tree) in seen:
             continue
         seen.add(id(tree))
-        for select in tree.find_all(exp.Select):
+        for select in query.parts(tree, exp.Select):
             if id(select) not in seen or select is tree:
                 seen.add(id(select))
                 found.append(select)
                 pending += [inner for inner in query.relations(select).values() if inner is not None]
-    return list(dict.fromkeys(found))
+    return list(_unlike(found))
+
+
+def _unlike(selects: Iterable[exp.Select]) -> Iterator[exp.Select]:
+    """Yield each SELECT that is not word for word one before it."""
+    before: defaultdict[tuple[str, ...], list[exp.Select]] = defaultdict(list)
+    for select in selects:
+        alike = before[tuple(each.alias_or_name for each in select.expressions)]
+        if select not in alike:
+            alike.append(select)
+            yield select
 
 
 def query_conditions(query: JobQuery, marks: Names, start: exp.Expr | None = None) -> list[Condition]:

@@ -85,7 +85,7 @@ def reads_itself(write: Write) -> bool:
     """Whether the query reads the table that it fills."""
     if write.query is None:
         return False
-    names = {table.name.lower() for table in write.query.tree.find_all(exp.Table)}
+    names = {table.name.lower() for table in write.query.parts(write.query.tree, exp.Table)}
     return bool(names & own_names(write))
 
 

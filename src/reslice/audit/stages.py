@@ -8,8 +8,10 @@ from sqlglot import exp
 
 from reslice.audit.history import History
 from reslice.audit.known import name_of
+from reslice.audit.read_query import ReadQuery
 from reslice.audit.script import Script
 from reslice.audit.write import Way, Write
+from reslice.reading.nodes import every
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import is_temporary, written_query
 
@@ -43,7 +45,11 @@ def stages_of(found: list[Write], history: History, script: Script) -> Stages:
 
 def read_by(write: Write) -> set[str]:
     """Return the tables that the query of a write reads, by the last part of their names in small letters."""
-    return {name_of(table) for table in write.query.tree.find_all(exp.Table)} if write.query is not None else set()
+    return (
+        {name_of(table) for table in write.query.parts(write.query.tree, exp.Table)}
+        if write.query is not None
+        else set()
+    )
 
 
 def _is_of_session(write: Write, history: History) -> bool:
@@ -70,7 +76,7 @@ def _view(node: exp.Expr, script: Script) -> tuple[str, JobQuery | None] | None:
     if not is_view and not isinstance(node, exp.Cache):
         return None
     query = written_query(node)
-    return name_of(node.this), JobQuery(query, script.dialect) if query is not None else None
+    return name_of(node.this), ReadQuery(query, script.dialect) if query is not None else None
 
 
 def _by_its_columns(write: Write) -> JobQuery:
@@ -91,7 +97,7 @@ def _by_its_columns(write: Write) -> JobQuery:
         "expressions", [exp.alias_(each.unalias(), name) for each, name in zip(first.expressions, inner, strict=True)]
     )
     outer = exp.select(*(exp.alias_(exp.column(name), column) for name, column in zip(inner, columns, strict=True)))
-    return JobQuery(
+    return ReadQuery(
         outer.from_(exp.Subquery(this=tree, alias=exp.TableAlias(this=exp.to_identifier("held")))), query.dialect
     )
 
@@ -103,7 +109,7 @@ def _together(several: list[JobQuery]) -> JobQuery:
     for place, each in enumerate(several[1:]):
         first = tree if place else tree.copy()
         tree = exp.Union(this=first, expression=each.tree.copy(), distinct=False)
-    query = JobQuery(tree, several[0].dialect)
+    query = ReadQuery(tree, several[0].dialect)
     for each in several:
         query.named = each.named | query.named
     return query
@@ -119,6 +125,6 @@ def looked_through(write: Write, stages: Stages) -> None:
         name = pending.pop()
         stage = stages.get(name)
         if stage is not None and name != write.table and name not in query.named:
-            query.named[name] = stage.tree
-            query.named.update({key: value for key, value in stage.named.items() if key not in query.named})
-            pending |= {name_of(table) for table in stage.tree.find_all(exp.Table)}
+            query.know({name: stage.tree})
+            query.know(stage.named)
+            pending |= {name_of(table) for table in every(stage.tree, exp.Table)}

@@ -10,6 +10,7 @@ from reslice.audit.naming import table_columns
 from reslice.audit.write import Write
 from reslice.reading.bounds import conjuncts
 from reslice.reading.marks import MARK
+from reslice.reading.nodes import every
 from reslice.reading.outputs import Output, grain
 
 _DESCRIBES = re.compile(
@@ -49,10 +50,10 @@ def _equal_in_update(write: Write) -> set[str]:
     """Return the columns of the source that an UPDATE holds equal to its key; empty for other writes."""
     if not isinstance(write.node, exp.Update):
         return set()
-    equal = {column.sql().lower() for each in write.matches if each.other for column in each.other.find_all(exp.Column)}
+    equal = {column.sql().lower() for each in write.matches if each.other for column in every(each.other, exp.Column)}
     sides = [
         (each.this.sql().lower(), each.expression.sql().lower())
-        for each in write.node.find_all(exp.EQ)
+        for each in every(write.node, exp.EQ)
         if each.arg_key != "expressions"  # not what is set
         if isinstance(each.this, exp.Column) and isinstance(each.expression, exp.Column)
     ]
@@ -93,7 +94,7 @@ def _source_columns(write: Write) -> set[str]:
     by_name = {each.name.lower(): each for each in query.outputs()}
     found: set[str] = set()
     for match in write.matches:
-        own = [column.name.lower() for column in match.other.find_all(exp.Column)] if match.other is not None else []
+        own = [column.name.lower() for column in every(match.other, exp.Column)] if match.other is not None else []
         for name in own or [names.get(match.column, match.column)]:
             origin = by_name[name].origin if name in by_name else None
             found.add(origin.name.lower() if isinstance(origin, exp.Column) else name)
@@ -109,14 +110,14 @@ def _told_by(output: Output) -> set[str]:
         isinstance(each, _HASHES) or (isinstance(each, exp.Anonymous) and _HASH_NAME.search(str(each.this)))
         for each in origin.walk()
     )
-    return {each.name.lower() for each in origin.find_all(exp.Column)} if origin is not None and is_whole else set()
+    return {each.name.lower() for each in every(origin, exp.Column)} if origin is not None and is_whole else set()
 
 
 def _is_held(output: Output, behind: set[str]) -> bool:
     """Whether a column has one value only, or one for each value of the key."""
     if output.origin is None or output.select is None:
         return False
-    made_of = {each.name.lower() for each in output.origin.find_all(exp.Column) if not MARK.fullmatch(each.name)}
+    made_of = {each.name.lower() for each in every(output.origin, exp.Column) if not MARK.fullmatch(each.name)}
     if made_of <= behind:
         return True
     where = output.select.args.get("where")
@@ -124,8 +125,8 @@ def _is_held(output: Output, behind: set[str]) -> bool:
         inner = each.unnest()
         if isinstance(inner, exp.EQ):
             for left, right in ((inner.this, inner.expression), (inner.expression, inner.this)):
-                own = {column.name.lower() for column in left.find_all(exp.Column)}
-                is_value = not [one for one in right.find_all(exp.Column) if not MARK.fullmatch(one.name)]
+                own = {column.name.lower() for column in every(left, exp.Column)}
+                is_value = not [one for one in every(right, exp.Column) if not MARK.fullmatch(one.name)]
                 if is_value and own == made_of and (left == output.origin or isinstance(left.unnest(), exp.Column)):
                     return True
     return False

@@ -13,6 +13,7 @@ from reslice.audit.history import History, Removal, history_of, is_never, is_wit
 from reslice.audit.known import name_of
 from reslice.audit.matching import Match, matched, matched_by_using
 from reslice.audit.naming import run_column_of, table_columns
+from reslice.audit.read_query import ReadQuery
 from reslice.audit.script import Script
 from reslice.audit.stages import looked_through, stages_of
 from reslice.audit.steps import Step, names_of, target_of
@@ -79,7 +80,7 @@ def _written(script: Script, history: History, index: int) -> Iterator[Write]:
 
 
 def _made(script: Script, step: Step, table: str, way: Way, query: exp.Query | None) -> Write:
-    job = None if query is None else JobQuery(query, script.dialect)
+    job = None if query is None else ReadQuery(query, script.dialect)
     return Write(script, step.statement, table, way, job, None, _head(script, step), position=step.position)
 
 

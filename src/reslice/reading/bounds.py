@@ -71,7 +71,7 @@ def boundings(query: JobQuery, table: str) -> list[Bounding]:
     """Return every condition of a query, at any depth, that compares something with a date; `table` is the target."""
     return [
         found
-        for select in query.tree.find_all(exp.Select)
+        for select in query.parts(query.tree, exp.Select)
         for holder in _holders(select)
         for conjunct in conjuncts(holder)
         for found in read(conjunct, select, table)

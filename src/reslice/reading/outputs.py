@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from reslice.contract import Unit
+from reslice.reading.nodes import Node, every
 
 _DEPTH_LIMIT = 30
 _UNITS = {
@@ -58,9 +59,17 @@ class JobQuery:
         self.tree = tree
         self.dialect = dialect
         self.named: dict[str, exp.Query] = {}
-        for each in tree.find_all(exp.CTE):
+        for each in self.parts(tree, exp.CTE):
             if isinstance(each.this, exp.Query):
                 self.named.setdefault(each.alias.lower(), each.this)
+
+    def know(self, more: Mapping[str, exp.Query]) -> None:
+        """Take in queries by name; a name that is known already stays what it is."""
+        self.named.update({name: query for name, query in more.items() if name not in self.named})
+
+    def parts(self, tree: exp.Expr, *kinds: type[Node]) -> list[Node]:
+        """Return the parts of the query, or of one that it knows by name, that are of some kinds."""
+        return every(tree, *kinds)
 
     def shown(self, part: exp.Expr) -> str:
         """Return a part of the query as a person would write it for the database."""
@@ -95,7 +104,7 @@ class JobQuery:
                 value = projection.unalias()
                 yield Output(projection.alias_or_name, projection, *self.traced(value, select, depth))
 
-    def relations(self, select: exp.Select) -> dict[str, exp.Query | None]:
+    def relations(self, select: exp.Select) -> Mapping[str, exp.Query | None]:
         """Return what a SELECT reads by alias; None stands for a table of the database."""
         found: dict[str, exp.Query | None] = {}
         start = select.args.get("from_")
@@ -156,15 +165,15 @@ class JobQuery:
         relations = self.relations(select)
         if column.table:
             return relations.get(column.table.lower())
-        holding = [
-            inner
-            for inner in relations.values()
-            if inner is not None
-            and column.name.lower() in {each.alias_or_name.lower() for each in _first(inner).expressions}
-        ]
-        if holding:
-            return holding[0]
+        name = column.name.lower()
+        for inner in relations.values():
+            if inner is not None and name in self.names(inner):
+                return inner
         return next(iter(relations.values())) if len(relations) == 1 else None
+
+    def names(self, query: exp.Query) -> frozenset[str]:
+        """Return the names, in small letters, of the columns that a query names itself."""
+        return frozenset(each.alias_or_name.lower() for each in _first(query).expressions)
 
     def names_behind(self, value: exp.Expr, select: exp.Select) -> frozenset[str]:
         """Return the names, in small letters, of every column that a value is made from, at each level."""

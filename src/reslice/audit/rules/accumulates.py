@@ -33,6 +33,7 @@ from reslice.audit.rule import Found
 from reslice.audit.steps import names_of
 from reslice.audit.write import Way, Write, listed
 from reslice.reading.marks import MARK
+from reslice.reading.nodes import every
 from reslice.reading.statements import flat
 
 HELP = "compute the whole figure of the range from the source, and put it in the place of the stored one"
@@ -111,7 +112,7 @@ def _moves_on(write: Write) -> bool:
     if write.query is None:
         return False
     moved = {target.name.lower() for target, _ in _assigned(write.node)}
-    for select in write.query.tree.find_all(exp.Select):
+    for select in write.query.parts(write.query.tree, exp.Select):
         of_table = {name for name, table in write.query.tables(select).items() if table == write.table}
         where = select.args.get("where")
         for each in flat(where.this if where is not None else None):
@@ -225,9 +226,9 @@ def _is_of_source(value: exp.Expr, column: str, names: set[str], write: Write) -
     """Whether a part of a sum comes from the rows that are computed."""
     if value.find(exp.Select) is not None:
         return True
-    if any(str(each.this).upper() == "VALUES" for each in value.find_all(exp.Anonymous)):
+    if any(str(each.this).upper() == "VALUES" for each in every(value, exp.Anonymous)):
         return True
-    for each in value.find_all(exp.Column):
+    for each in every(value, exp.Column):
         if MARK.fullmatch(each.name):
             continue
         if each.table and each.table.lower() not in names:

@@ -36,6 +36,7 @@ from reslice.audit.rules.own_maximum import is_after_maximum
 from reslice.audit.write import Way, Write
 from reslice.reading.bounds import boundings
 from reslice.reading.marks import MARK
+from reslice.reading.nodes import every
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
 _STAGE = re.compile(r"(?:^|_)(?:stg|stage|staging|staged|tmp|temp)(?:_|$|\d)")
@@ -102,7 +103,7 @@ def _is_own_figure(write: Write) -> bool:
     query = write.query
     if query is None or not isinstance(query.tree, exp.Select) or query.tree.args.get("group") is not None:
         return False
-    return {name_of(each) for each in query.tree.find_all(exp.Table)} == {write.table}
+    return {name_of(each) for each in query.parts(query.tree, exp.Table)} == {write.table}
 
 
 def _is_correction(write: Write) -> bool:
@@ -111,8 +112,8 @@ def _is_correction(write: Write) -> bool:
     if query is None:
         return False
     for output in query.outputs():
-        for each in output.origin.find_all(exp.Sub) if output.origin is not None and output.select is not None else ():
-            for column in each.expression.find_all(exp.Column):
+        for each in every(output.origin, exp.Sub) if output.origin is not None and output.select is not None else ():
+            for column in every(each.expression, exp.Column):
                 if output.select is not None and _is_from_table(write, column, output.select):
                     return True
     return False
@@ -124,4 +125,4 @@ def _is_from_table(write: Write, column: exp.Column, select: exp.Select) -> bool
     if query.tables(select).get(column.table.lower()) == write.table:
         return True
     inner = query.relations(select).get(column.table.lower())
-    return inner is not None and any(name_of(each) == write.table for each in inner.find_all(exp.Table))
+    return inner is not None and any(name_of(each) == write.table for each in every(inner, exp.Table))

@@ -92,8 +92,8 @@ def _arbitrary(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, str
     if on is not None and not _goes_beyond(select.args.get("order"), firsts) and not _is_of_keys(select, firsts):
         yield on, f"DISTINCT ON ({', '.join(map(write.shown, firsts))}) keeps any row of each"
     for window in _own(select, exp.Window):
-        is_same = isinstance(window, exp.Window) and _is_of_keys(select, window.args.get("partition_by") or [])
-        if isinstance(window, exp.Window) and _is_unordered(window) and not is_same:
+        is_unordered = isinstance(window, exp.Window) and _is_unordered(window)
+        if is_unordered and not _is_of_keys(select, window.args.get("partition_by") or []):
             yield window, f"{write.shown(window)} has no order that decides"
     sample = next((each.args["sample"] for each in _read(select) if each.args.get("sample")), None)
     if sample is not None and not sample.args.get("seed"):

@@ -83,6 +83,6 @@ def _why(model: Model) -> str:
 def _looks_up_what_is_there(write: Write) -> bool:
     """Whether the query reads its own table for more than its newest time: to leave out what is there already."""
     assert write.query is not None, "only models with a query are judged"
-    own = [each for each in write.query.tree.find_all(exp.Table) if each.name.lower() in own_names(write)]
+    own = [each for each in write.query.parts(write.query.tree, exp.Table) if each.name.lower() in own_names(write)]
     selects = [each.find_ancestor(exp.Select) for each in own]
     return any(each is not None and not is_own_maximum(write, each) for each in selects)

@@ -33,6 +33,7 @@ from sqlglot import exp
 
 from reslice.audit.rule import Found
 from reslice.audit.write import Way, Write, listed
+from reslice.reading.nodes import every
 
 HELP = "remove the range that is computed in the same transaction, before the insert"
 _WITH_HELP = "make the delete a statement of its own, before the insert and in the same transaction"
@@ -61,5 +62,5 @@ def _is_unseen(write: Write) -> bool:
         return False
     removes = {each.alias.lower() for each in start.expressions if each.this is write.delete.node}
     trees = [expression, *(each.this for each in start.expressions if not isinstance(each.this, exp.Delete))]
-    reads = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    reads = {table.name.lower() for tree in trees for table in every(tree, exp.Table)}
     return bool(removes) and not reads & removes

@@ -42,6 +42,6 @@ def write(write: Write) -> Iterator[Found]:
     """Yield an append of a frame of which nothing is known."""
     if write.way is not Way.APPEND or write.query is None:
         return
-    if any(each.name.lower() == UNKNOWN_FRAME for each in write.query.tree.find_all(exp.Table)):
+    if any(each.name.lower() == UNKNOWN_FRAME for each in write.query.parts(write.query.tree, exp.Table)):
         detail = f"whether its rows may be added to {write.called} twice depends on what made the frame"
         yield Found(write.span, detail, Sort.UNKNOWN)

@@ -36,6 +36,7 @@ from reslice.audit.rule import Found
 from reslice.audit.scope import own_names, place_of
 from reslice.audit.values import value_of
 from reslice.audit.write import Way, Write
+from reslice.reading.nodes import every
 from reslice.reading.statements import flat
 
 HELP = "compute the range that is asked for, :start and :end, whatever the table holds"
@@ -82,7 +83,7 @@ def _conditions(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, ex
     holders += [join.args["on"] for join in select.args.get("joins") or [] if join.args.get("on") is not None]
     for holder in holders:
         for condition in flat(holder):
-            for part in condition.find_all(*_COMPARISONS):
+            for part in every(condition, *_COMPARISONS):
                 maximum = _maximum(write, part, select)
                 if maximum is not None:
                     yield condition, maximum
@@ -90,7 +91,7 @@ def _conditions(write: Write, select: exp.Select) -> Iterator[tuple[exp.Expr, ex
 
 
 def _maximum(write: Write, comparison: exp.Expr, select: exp.Select) -> exp.Expr | None:
-    for each in comparison.find_all(exp.Select):
+    for each in every(comparison, exp.Select):
         if is_own_maximum(write, each):
             return each
     held = _held(write, comparison)
@@ -98,7 +99,7 @@ def _maximum(write: Write, comparison: exp.Expr, select: exp.Select) -> exp.Expr
         return held
     assert write.query is not None, "only writes with a query are judged"
     relations = write.query.relations(select)
-    for column in comparison.find_all(exp.Column):
+    for column in every(comparison, exp.Column):
         inner = relations.get(column.table.lower()) if column.table else None
         if inner is None and not column.table:
             origin, where = write.query.traced(column, select)
@@ -115,7 +116,7 @@ def _held(write: Write, comparison: exp.Expr) -> exp.Expr | None:
         side = comparison.args.get(key)
         value = value_of(side, write.script.outside) if isinstance(side, exp.Expr) else None
         held = write.script.variables.held.get(value.base) if value is not None else None
-        for each in held.find_all(exp.Select) if held is not None else ():
+        for each in every(held, exp.Select) if held is not None else ():
             if is_own_maximum(write, each):
                 return held
     return None
@@ -145,6 +146,6 @@ def is_guard(condition: exp.Expr) -> bool:
 
 def _looks_back(condition: exp.Expr, maximum: exp.Expr) -> bool:
     """Whether time is taken from the maximum, so that the last days are computed again."""
-    if any(isinstance(each, exp.Interval) for each in condition.find_all(exp.Interval)):
+    if any(isinstance(each, exp.Interval) for each in every(condition, exp.Interval)):
         return True
     return any(isinstance(each, _SHIFTS) for each in condition.walk()) or maximum.find(*_SHIFTS) is not None

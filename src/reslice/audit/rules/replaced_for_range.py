@@ -44,6 +44,7 @@ from reslice.audit.scope import (
     shown_range,
 )
 from reslice.audit.write import Way, Write
+from reslice.reading.nodes import every
 
 HELP = "replace the rows of the range and keep the table: delete them and insert the new ones in one transaction"
 _UNLOADS = re.compile(r"(?i)\s*(?:unload|export|copy|call|exec)\b")
@@ -64,7 +65,7 @@ def write(write: Write) -> Iterator[Found]:
     found = asked(write)
     table = swapped or write.table
     if found and is_by_placeholder(found) and not reads_itself(write) and not has_marked_name(write):
-        reads = {each.name.lower() for each in write.query.tree.find_all(exp.Table)}
+        reads = {each.name.lower() for each in write.query.parts(write.query.tree, exp.Table)}
         if table not in reads and holds_range(write, found):
             yield Found(write.span, f"{table} holds only rows where {shown_range(write, found)} after each run")
     elif drop is not None and not found and not swapped and not _is_one_commit(write, drop):
@@ -87,7 +88,7 @@ def _is_for_this_script(write: Write) -> bool:
     """Whether a later statement drops the table, or takes its rows elsewhere: it is there for this run alone."""
     for each in write.script.statements[write.position + 1 :]:
         node = each.node
-        if isinstance(node, exp.Drop | exp.Copy) and write.table in map(name_of, node.find_all(exp.Table)):
+        if isinstance(node, exp.Drop | exp.Copy) and write.table in map(name_of, every(node, exp.Table)):
             return True
         text = node.sql().lower() if isinstance(node, exp.Command | exp.Export) else ""
         if _UNLOADS.match(text) and write.table in re.findall(r"\w+", text):

@@ -38,6 +38,7 @@ from reslice.audit.aggregate import is_aggregate
 from reslice.audit.known import name_of
 from reslice.audit.naming import is_run_name
 from reslice.audit.predicates import reached
+from reslice.audit.read_query import ReadQuery
 from reslice.audit.rule import Found
 from reslice.audit.scope import place_of
 from reslice.audit.script import Script
@@ -65,7 +66,7 @@ def script(script: Script) -> Iterator[Found]:
         query = written_query(node) if isinstance(node, exp.Create) and node.kind == "VIEW" else None
         if query is None:
             continue
-        job = JobQuery(query, script.dialect)
+        job = ReadQuery(query, script.dialect)
         if is_aggregate(job):
             for table, column, part in _unchosen(job, script):
                 yield Found(script.span(part, statement), _why(table, column))
