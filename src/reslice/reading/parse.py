@@ -15,12 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from reslice.errors import Failure, Misused
 from reslice.reading.marks import Marked, marked
-from reslice.reading.routines import opened
+from reslice.reading.routines import is_procedure_of_tsql, opened
 
 UNREADABLE = (SqlglotError, ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
 """What the parser of another project may end with on a text that is no SQL."""
@@ -139,6 +139,10 @@ def _read(name: str, text: str, dialect: str, mark: Marking, unread_max: int | N
                         break
                     continue
             found = [each for each in piece.read if each is not None]
+            if any(isinstance(each, exp.Command) for each in found) and is_procedure_of_tsql(piece.text):
+                script.unread.append("the body of a procedure is not read in this dialect")
+                script.unread_at.append(piece.start)
+                continue
             if dialect in _HASH_TABLES and "#" in piece.text:
                 _with_their_hash(found)
             script.statements += found
@@ -179,9 +183,9 @@ def _pieces(script: Script, source: str) -> Iterator[_Piece]:
 
     It is cut at semicolons, and where one is left out, before the next first word.
     """
-    text = script.marked.text
+    text, dialect = script.marked.text, sqlglot.Dialect.get_or_raise(script.dialect)
     try:
-        tokens = sqlglot.tokenize(text, dialect=script.dialect)
+        tokens = dialect.tokenize(text)
     except UNREADABLE as error:
         script.unread.append(_unread(error, script, source, 0))
         script.unread_at.append(0)
@@ -189,21 +193,21 @@ def _pieces(script: Script, source: str) -> Iterator[_Piece]:
     script.unsure += _commas(tokens)
     start = first = 0
     for place, token in enumerate(tokens):
-        if token.token_type.name == "SEMICOLON":
-            yield from _without_semicolons(start, text[start : token.start], tokens[first:place], script.dialect)
+        if token.token_type is TokenType.SEMICOLON:
+            yield from _without_semicolons(start, text[start : token.start], tokens[first:place], dialect)
             start, first = token.end + 1, place + 1
-    yield from _without_semicolons(start, text[start:], tokens[first:], script.dialect)
+    yield from _without_semicolons(start, text[start:], tokens[first:], dialect)
 
 
 def _commas(tokens: Sequence[Any]) -> list[str]:
     """Name each place with two commas in a row: sqlglot reads them as one."""
     doubled = [
-        after.line for before, after in pairwise(tokens) if before.token_type.name == after.token_type.name == "COMMA"
+        after.line for before, after in pairwise(tokens) if before.token_type is after.token_type is TokenType.COMMA
     ]
     return [f"line {line}: two commas in a row were read as one" for line in dict.fromkeys(doubled)]
 
 
-def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) -> Iterator[_Piece]:
+def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: sqlglot.Dialect) -> Iterator[_Piece]:
     """Yield a piece as it is when it can be read; else what stands between its lines that begin a statement."""
     if not tokens:
         return
@@ -214,7 +218,7 @@ def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) 
         yield _Piece(start, text, replacing)
         return
     try:
-        found = sqlglot.Dialect.get_or_raise(dialect).parser().parse(tokens, text)
+        found = dialect.parser().parse(tokens, text)
     except UNREADABLE:
         found = []
         if _OF_FILES.fullmatch(text[tokens[0].start :]):
@@ -224,7 +228,7 @@ def _without_semicolons(start: int, text: str, tokens: list[Any], dialect: str) 
     yield from [_Piece(start, text, found)] if is_whole else _cut(start, text)
 
 
-def _replacing(text: str, tokens: list[Any], dialect: str) -> list[exp.Expr | None] | None:
+def _replacing(text: str, tokens: list[Any], dialect: sqlglot.Dialect) -> list[exp.Expr | None] | None:
     """Return REPLACE INTO, which sqlglot does not read, as the INSERT OR REPLACE that it is; None where it is none."""
     if len(tokens) < 2 or tokens[0].text.upper() != "REPLACE" or not tokens[1].text.upper().startswith("INTO"):
         return None

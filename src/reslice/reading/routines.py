@@ -1,9 +1,9 @@
-"""The statements within a function or a procedure whose body is one dollar-quoted text.
+"""The statements within a function or a procedure, whose body is one dollar-quoted text, or T-SQL.
 
 PostgreSQL and Snowflake keep the body of a routine as a text, `AS $$ … $$`, and so does a DO block. What stands in it
 is SQL with the words of a block around it. Those words are made spaces here, and the rest stays where it is: each
 statement of the body stands at its own place in the text that is returned. The function of a trigger is left out: it is
-run once for each row that somebody else writes.
+run once for each row that somebody else writes. Of a procedure of T-SQL only the head is made spaces.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ _NAMED = re.compile(
 _LANGUAGE = re.compile(r"(?i)\blanguage\s+'?(\w+)")
 _READ = frozenset({"sql", "plpgsql"})
 _TRIGGER = re.compile(r"(?i)\breturns\s+(?:event_)?trigger\b")
+_TSQL = frozenset({"tsql", "fabric"})
+_HEAD_OF_TSQL = re.compile(
+    r"(?is)\b(?:create(?:\s+or\s+alter)?|alter)\s+proc(?:edure)?\s+[\w.\[\]\"#]+"
+    r"(?:--[^\n]*|/\*.*?\*/|@\w+\s+as\b|\bexec(?:ute)?\s+as\b|[^;])*?"
+    r"\bas\b(?:\s+begin\b(?!\s+(?:tran|try|catch|distributed|atomic)))?"
+)
+"""From the first word of a procedure up to its first statement; a parameter and whose rights it has may have an AS."""
 _ATOMIC = frozenset({"postgres", "duckdb", "redshift", "materialize", "risingwave"})
 """Dialects in which all that a routine does is one transaction; DuckDB is what a file without a name is tried as."""
 _BEGIN = "BEGIN;"
@@ -82,8 +89,15 @@ def only_defined(text: str) -> Iterator[tuple[str, int, int]]:
             yield named["name"], each.body, each.tail
 
 
+def is_procedure_of_tsql(text: str) -> bool:
+    """Whether a text begins with the head of a procedure as T-SQL writes it."""
+    return _HEAD_OF_TSQL.match(text.lstrip()) is not None
+
+
 def opened(text: str, dialect: str) -> str:
     """Return a text of the same length in which the bodies of routines stand as statements."""
+    if dialect in _TSQL:
+        return _HEAD_OF_TSQL.sub(lambda found: _blank(found[0]), text)
     parts: list[str] = []
     at = 0
     for each in routines(text):
