@@ -5,11 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
+INSTALL := python -m pip install --quiet --disable-pip-version-check --no-compile
 SCHEDULERS := airflow dagster
 PROOFS := dbt sqlmesh dlt
 
+# Python keeps what it has compiled, also where the environment says not to: the tests start it a thousand times.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest schedulers pgbouncer chromium lint lab format bench examples grocery flights lineitem tpch proofs $(PROOFS) clean
+.PHONY: help demo test test-slow test-oldest schedulers pgbouncer chromium lint lab format bench examples grocery flights lineitem tpch proofs $(SCHEDULERS) $(PROOFS) clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -17,48 +21,46 @@ help: ## Show these targets
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reslice needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	$(BIN)/$(INSTALL) --upgrade "pip>=25.1"
+	$(BIN)/$(INSTALL) --constraint constraints.txt --editable . --group dev
 	@touch $@
 
 demo: $(READY) ## The main job on embedded DuckDB: the accident, the cure, run again (10 seconds)
 	@$(BIN)/reslice demo --into reslice-demo
 
-test: lint schedulers tpch pgbouncer chromium dbt ## Lint, then every test (seeded samples of the long ones)
+test: ## Lint, then every test (seeded samples of the long ones)
+	@$(MAKE) --no-print-directory -j2 lint schedulers tpch pgbouncer chromium dbt
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-slow: lint schedulers tpch pgbouncer chromium $(PROOFS) ## Every test with its full counts, then on the oldest supported DuckDB
+test-slow: ## Every test with its full counts, then on the oldest supported DuckDB
+	@$(MAKE) --no-print-directory -j2 lint schedulers tpch pgbouncer chromium $(PROOFS)
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(MAKE) test-oldest
 
 test-oldest: $(READY) ## The tests of the engine on the oldest supported DuckDB
 	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev "duckdb==1.5.6" pytz
+	$(VENV)-oldest/bin/$(INSTALL) --upgrade "pip>=25.1"
+	$(VENV)-oldest/bin/$(INSTALL) --editable . --group dev "duckdb==1.5.6" pytz
 	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -m "not slow" -k "not postgres" tests/unit tests/conformance tests/stateful tests/crash tests/races
 
-schedulers: ## A real Airflow and a real Dagster, each in an environment of its own, for their tests
-	@for name in $(SCHEDULERS); do \
-	  $(MAKE) --no-print-directory .venv-$$name/.ready \
-	    || echo "note: no environment for $$name could be made; its tests are skipped (with CI=true they fail)"; \
-	done
+schedulers: $(SCHEDULERS) ## A real Airflow and a real Dagster, each in an environment of its own, for their tests
+
+dbt: ## A real dbt, in an environment of its own, for the proofs and their tests
+$(SCHEDULERS) $(PROOFS):
+	@$(MAKE) --no-print-directory .venv-$@/.ready \
+	  || echo "note: no environment for $@ could be made; its tests are skipped (with CI=true they fail)"
 
 .venv-%/.ready: pyproject.toml constraints.txt examples/schedulers/%/requirements.txt examples/schedulers/%/constraints.txt
 	@rm -f $@
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	.venv-$*/bin/$(INSTALL) --constraint constraints.txt \
 	  --constraint examples/schedulers/$*/constraints.txt --requirement examples/schedulers/$*/requirements.txt --editable .
 	@touch $@
-
-dbt: ## A real dbt, in an environment of its own, for the proofs and their tests
-dbt sqlmesh dlt:
-	@$(MAKE) --no-print-directory .venv-$@/.ready \
-	  || echo "note: no environment for $@ could be made; its tests are skipped (with CI=true they fail)"
 
 .venv-%/.ready: examples/proofs/%/requirements.txt examples/proofs/%/constraints.txt
 	@rm -f $@
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check \
+	.venv-$*/bin/$(INSTALL) \
 	  --constraint examples/proofs/$*/constraints.txt --requirement examples/proofs/$*/requirements.txt
 	@touch $@
 
@@ -69,7 +71,7 @@ tpch: ## The TPC-H generator, in an environment of its own, for the lineitem exa
 .venv-tpch/.ready: examples/lineitem/requirements.txt
 	@rm -f $@
 	$(PYTHON) -m venv .venv-tpch
-	.venv-tpch/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	.venv-tpch/bin/$(INSTALL) --no-deps --requirement $<
 	@touch $@
 
 pgbouncer: ## A pgbouncer, which root installs, for the tests of connections through a proxy
@@ -77,6 +79,7 @@ pgbouncer: ## A pgbouncer, which root installs, for the tests of connections thr
 	  || { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -qq -y pgbouncer; } >/dev/null 2>&1; } \
 	  || echo "note: pgbouncer could not be installed; its tests are skipped (with CI=true they fail)"
 
+chromium: | pgbouncer  # apt does one thing at a time
 chromium: ## A Chromium, which root installs, for the tests of the pages in a browser
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } \
