@@ -52,7 +52,8 @@ class Expected:
     def excess(self) -> int:
         return self.in_range(self.tables[-1]).cents - self.in_range(SOURCE).cents
 
-    def keys(self) -> list[Key]:
+    @property
+    def every_key(self) -> list[Key]:
         """Every key that stands in the table at any moment, or in the orders, sorted."""
         return sorted({key for table in (*self.tables, SOURCE) for key in groups(table)})
 

@@ -49,7 +49,7 @@ def test_every_state_is_a_section_and_one_is_the_default() -> None:
 @states
 def test_the_groups_are_the_oracles_at_every_moment(expected: Expected) -> None:
     body = section_of(expected).one("table", "groups").one("tbody")
-    assert [key_of(row) for row in body.all("tr")] == expected.keys()
+    assert [key_of(row) for row in body.all("tr")] == expected.every_key
     right = groups(SOURCE)
     for row in body.all("tr"):
         key = key_of(row)

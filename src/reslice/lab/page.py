@@ -34,6 +34,10 @@ CHECKLIST = (
     ("Look before anything is written.", "reslice plan daily_orders 2026-01-01..2026-01-02"),
     ("Take along the days that the same corrections touch.", "reslice plan daily_orders 2026-01-02 --with-affected"),
     ("Replace the range in one commit.", "reslice run daily_orders 2026-01-01..2026-01-02"),
+    (
+        "Let a scheduler give its interval, whose end is not included.",
+        "reslice run daily_orders --interval 2026-01-01 2026-01-03",
+    ),
     ("Ask both questions: repeats, and equal to the source?", "reslice verify daily_orders 2026-01-01..2026-01-02"),
     ("See which slices differ, over all there is.", "reslice status daily_orders"),
     ("Read what a run did, group by group.", "reslice show last --diff"),

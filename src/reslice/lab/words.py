@@ -30,8 +30,7 @@ STARTS = {
     Start.CURRENT: ("the current table", "It holds what the orders add up to."),
     Start.BEFORE_FOLLOW_UP: (
         "before the follow-up",
-        "An order has moved from 2026-01-01 to 2026-01-02, another has changed, a late one has come; the table does not"
-        " know.",
+        "Since then one order has moved to the next day, one has another amount, and a late one has come.",
     ),
 }
 WALK_BEGINS = Choice(Pattern.APPEND, RANGES[0], 1, Start.CURRENT)
