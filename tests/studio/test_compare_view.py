@@ -62,9 +62,9 @@ def test_two_runs_beside_each_other(orders: Orders) -> None:
     assert facts["range"] == [
         f"{D1}..{D2}, both days included, 2 slices",
         f"{D2}..{D3}, both days included, 2 slices",
-        "differs",
+        "different",
     ]
-    assert facts["groups"] == ["0 added, 2 changed, 0 removed", "0 added, 2 changed, 1 removed", "differs"]
+    assert facts["groups"] == ["0 added, 2 changed, 0 removed", "0 added, 2 changed, 1 removed", "different"]
     assert facts["table"][2] == facts["method"][2] == "same"
 
 
@@ -110,7 +110,7 @@ def test_the_same_range_twice(orders: Orders) -> None:
     text = words(found)
     assert "Of 1 slice in both, none end with other rows; in 1," in text
     assert "Every rule ended alike." in text
-    assert {row[0]: row[3] for row in found.rows("Facts")}["outcome"] == "differs"
+    assert {row[0]: row[3] for row in found.rows("Facts")}["outcome"] == "different"
     assert found.rows("Groups")[1:] == [[first.id, D2, "web", "1", DASH, f"1,200 {ARROW} 1,300 +100", DASH]]
 
 
