@@ -14,13 +14,11 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from reslice import serving
 from reslice.errors import ResliceError
-from reslice.studio.app import Studio, application
+from reslice.studio.app import Studio
 from reslice.studio.looking import Looking
-from reslice.studio.safety import Guarded
+from reslice.studio.server import server_of
 
 
 @dataclass
@@ -56,12 +54,6 @@ class Served:
                 return Answered(error.code, error.headers, error.read().decode("utf-8"))
 
 
-class _Quiet(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @contextmanager
 def served(contract: Path, *, place: str = "", connection: Any = None, **options: Any) -> Iterator[Served]:
     """Serve the studio of a contract file."""
@@ -76,15 +68,7 @@ def served(contract: Path, *, place: str = "", connection: Any = None, **options
     studio = Studio(Looking(contract, connection), "shop", on_bug, place, **options)
     listener = serving.listen(0, "studio")
     token = secrets.token_urlsafe(24)
-    port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        Guarded(application(studio), token, port),
-        log_config=None,
-        lifespan="off",
-        ws="none",
-        timeout_graceful_shutdown=1,
-    )
-    server = _Quiet(config)
+    server = server_of(studio, token, listener.getsockname()[1])
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:

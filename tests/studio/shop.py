@@ -30,6 +30,7 @@ DAILY: dict[str, Any] = {
     "controls": {"source": "control.sql", "match": {"orders": "sum(order_count)"}},
     "guards": {"closed_through": "2026-03-31", "empty_slice": "allow", "total_change": "80%"},
 }
+UNCONTROLLED = {key: value for key, value in DAILY.items() if key != "controls"}
 MONTHS = ("2025-11", "2025-12", "2026-01", "2026-02", "2026-03")
 CHANNELS = ("web", "store", "phone")
 

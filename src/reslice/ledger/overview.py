@@ -5,7 +5,7 @@ The questions stay in the database: what comes back is what is shown, however ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -61,7 +61,8 @@ def page_of_runs(session: Session, where: str, absent: Collection[str], wanted: 
         "number < $before": ("before", wanted.before),
     }
     given = {text: value for text, value in conditions.items() if value[1] not in ("", None)}
-    rest = f"WHERE {' AND '.join(given)} ORDER BY number DESC LIMIT $limit"
+    listed = f"SELECT id FROM {where}.runs WHERE {' AND '.join(given)} ORDER BY number DESC LIMIT $limit"
+    rest = f"WHERE id IN ({listed}) ORDER BY number DESC"  # the other columns are read of these alone
     return select_runs(session, where, rest, dict(given.values()) | {"limit": limit}, unread={*absent, "sql"})
 
 
@@ -73,17 +74,28 @@ def newest(session: Session, where: str, absent: Collection[str], targets: Seque
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """How far the ledger was listened to: the last words on slices, and the number up to which all runs had ended."""
+class Unreconciled:
+    """A run that was refused because figures of the control differ in these slices."""
 
-    words: tuple[SliceWord, ...]
+    run: str
+    number: int
+    at: datetime
+    slices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is new in a ledger: last words on slices, refusals over a control, and up to which run all had ended."""
+
     through: int
+    words: tuple[SliceWord, ...] = ()
+    unreconciled: tuple[Unreconciled, ...] = ()
 
 
 # A published slice is there while its run still works; the other slices of a run come with its end. So runs are heard
 # again from the first on that had not ended.
 _THROUGH = """
-SELECT coalesce(min(CASE WHEN state = 'requested' THEN number END) - 1, max(number), $since)
+SELECT coalesce(min(CASE WHEN state = 'requested' THEN number END) - 1, max(number)), max(number)
 FROM {where}.runs WHERE target = $target AND number > $since
 """
 _WORDS = """
@@ -102,11 +114,13 @@ SELECT slice, run_id, number, kind, state, fingerprint_base, fingerprint_staged,
 
 
 def hear(session: Session, where: str, target: str, unit: str, since: int) -> Heard:
-    """Return the last words, on slices of that unit of which runs after number `since` say any."""
+    """Return what runs after number `since` say of slices of that unit."""
     about: dict[str, Any] = {"target": target, "since": since}
-    through = session.execute(_THROUGH.format(where=where), about)[0][0]
+    through, newest_number = session.execute(_THROUGH.format(where=where), about)[0]
+    if newest_number is None:
+        return Heard(since)
     rows = session.execute(_WORDS.format(where=where, instant=utc("said")), about | {"unit": unit})
-    return Heard(tuple(_word(row) for row in rows), int(through))
+    return Heard(int(through), tuple(map(_word, rows)), _unreconciled(session, where, about))
 
 
 def mark(session: Session, where: str, run_id: str) -> str | None:
@@ -126,26 +140,16 @@ def _has_rows(fingerprint: str | None) -> bool:
     return fingerprint is not None and not fingerprint.startswith("0:")
 
 
-@dataclass(frozen=True, slots=True)
-class Unreconciled:
-    """A run that was refused because figures of the control differ in these slices."""
-
-    run: str
-    number: int
-    at: datetime
-    slices: tuple[str, ...]
-
-
 UNRECONCILED_READ = 50
 """Of refusals over a control so many are read, the newest: what came before them has been said again since."""
 
 
-def unreconciled(session: Session, where: str, target: str) -> tuple[Unreconciled, ...]:
-    """Return the newest refusals over a control of a target, the latest first."""
+def _unreconciled(session: Session, where: str, about: Mapping[str, Any]) -> tuple[Unreconciled, ...]:
     rows = session.execute(
         f"SELECT id, number, {utc('requested_at')}, controls FROM {where}.runs WHERE target = $target"
-        " AND state = 'refused' AND position('slices_differing' IN controls) > 0 ORDER BY number DESC LIMIT $limit",
-        {"target": target, "limit": UNRECONCILED_READ},
+        " AND number > $since AND state = 'refused' AND position('slices_differing' IN controls) > 0"
+        " ORDER BY number DESC LIMIT $limit",
+        {**about, "limit": UNRECONCILED_READ},
     )
     found = []
     for run, number, at_text, controls in rows:

@@ -61,6 +61,15 @@ class Studio:
     words: Words = field(default_factory=Words)
     jobs: Jobs = field(default_factory=Jobs)
 
+    def listen_ahead(self) -> None:
+        """Hear what the ledgers say before the first page is asked for, so that it is as quick as every other one."""
+        try:
+            with self.looking.project() as project, project.engine() as engine:
+                for name in project.targets:
+                    self.words.stands(engine, project.target(name).contract, None)
+        except ResliceError:
+            return  # the page that needs it says so
+
     def stop(self) -> None:
         """End what is at work."""
         self.jobs.stop()

@@ -10,7 +10,7 @@ from reslice.contract import Contract
 from reslice.ledger import overview
 from reslice.recorded import LedgerRun
 from reslice.studio.standing import EXCEPTIONS
-from reslice.studio.targets import about, figures, run_row, stands_of, tone_of
+from reslice.studio.targets import about, figures, run_row, tone_of
 from reslice.studio.values import Ask, View
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def view(ask: Ask) -> View:
         newest = _newest(engine, contracts)
         for contract in contracts:
             run = newest.get(contract.name)
-            found = stands_of(ask, engine, contract)
+            found = ask.words.stands(engine, contract, ask.jobs.compared(contract.name))
             targets.append(about(contract, now) | {"figures": figures(found), "newest": run_row(run) if run else None})
     targets.sort(key=_urgency, reverse=True)
     return View("first", {"targets": targets}, {"tone_of": tone_of, "exceptions": exceptions})

@@ -28,12 +28,11 @@ class Server(uvicorn.Server):
         yield
 
 
-def serve(studio: Studio, listener: socket.socket, token: str, signals: Iterable[signal.Signals]) -> int:
-    """Answer requests until one of the signals asks to stop; return its number, 0 when it was none."""
+def server_of(studio: Studio, token: str, port: int) -> Server:
+    """Return what answers requests that come to a port of this machine with the token; it logs none of them."""
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).addHandler(logging.NullHandler())
-        logging.getLogger(name).propagate = False  # an address holds the token: none is ever logged
-    port = listener.getsockname()[1]
+        logging.getLogger(name).propagate = False  # an address holds the token
     config = uvicorn.Config(
         Guarded(application(studio), token, port),
         log_config=None,
@@ -44,7 +43,13 @@ def serve(studio: Studio, listener: socket.socket, token: str, signals: Iterable
         ws="none",
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    server = Server(config)
+    return Server(config)
+
+
+def serve(studio: Studio, listener: socket.socket, token: str, signals: Iterable[signal.Signals]) -> int:
+    """Answer requests until one of the signals asks to stop; return its number, 0 when it was none."""
+    server = server_of(studio, token, listener.getsockname()[1])
+    threading.Thread(target=studio.listen_ahead, name="reslice-listen", daemon=True).start()
     with _listening(studio, server, signals) as asked:
         server.run(sockets=[listener])
     studio.stop()

@@ -97,9 +97,11 @@ class _Heard:
     mark: str | None = None
     through: int = 0
     words: dict[str, SliceWord] = field(default_factory=dict)
+    unreconciled: dict[str, Unreconciled] = field(default_factory=dict)
 
     def add(self, heard: overview.Heard) -> None:
         """Take in what is new; of two words on a slice the later one stays."""
+        self.unreconciled |= {each.run: each for each in heard.unreconciled}
         for word in heard.words:
             before = self.words.get(word.slice)
             if before is None or (before.at, before.number) <= (word.at, word.number):
@@ -108,24 +110,23 @@ class _Heard:
 
 
 class Words:
-    """The last words of the ledgers, remembered between requests."""
+    """What the ledgers say of slices, remembered between requests."""
 
     def __init__(self) -> None:
         self._heard: dict[tuple[str, str, str], _Heard] = {}
         self._lock = threading.Lock()
 
-    def of(self, engine: Engine, contract: Contract) -> dict[str, SliceWord]:
-        """Return the last word on each slice of a target that any run said something of."""
+    def stands(self, engine: Engine, contract: Contract, compared: Compared | None) -> dict[str, Stand]:
+        """Return how each slice of a target stands of which anything is known."""
         name, unit = contract.name, contract.slice.unit.value
         with self._lock:
-            found: dict[str, SliceWord] = {}
-            for words in engine.ledger.look(
+            heard = engine.ledger.look(
                 contract.ledger.schema, lambda session, where, _absent: self._hear(session, where, name, unit)
-            ):
-                found |= words
-            return found
+            )
+            words = {label: word for each in heard for label, word in each.words.items()}
+            return stands(words, [refusal for each in heard for refusal in each.unreconciled.values()], compared)
 
-    def _hear(self, session: Session, where: str, name: str, unit: str) -> dict[str, SliceWord]:
+    def _hear(self, session: Session, where: str, name: str, unit: str) -> _Heard:
         heard = self._heard.get((where, name, unit))
         if heard is None or heard.mark is None or overview.mark(session, where, heard.run) != heard.mark:
             heard = self._heard[where, name, unit] = _Heard()
@@ -133,7 +134,7 @@ class Words:
         if heard.mark is None and heard.words:
             heard.run = next(iter(heard.words.values())).run
             heard.mark = overview.mark(session, where, heard.run)
-        return dict(heard.words)
+        return heard
 
 
 def stands(

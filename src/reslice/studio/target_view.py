@@ -16,7 +16,7 @@ from reslice.recorded import LedgerRun
 from reslice.studio import calendar
 from reslice.studio.chosen import Chosen, chosen_range, chosen_values
 from reslice.studio.standing import EXCEPTIONS, MEANINGS, Compared, Stand, Standing, counts
-from reslice.studio.targets import about, closed_through, figures, run_row, stands_of, tone_of
+from reslice.studio.targets import about, closed_through, figures, run_row, tone_of
 from reslice.studio.values import Ask, View, instant, slug
 from reslice.values import Kind, State
 
@@ -33,15 +33,15 @@ def view(ask: Ask) -> View:
     contract = contract_of(ask)
     chosen = chosen_range(contract, ask.word("from"), ask.word("to"))
     wanted = _wanted(ask, contract)
+    compared = ask.jobs.compared(contract.name)  # asked once: it may be answered while this page is made
     with ask.project.engine(read_only=True) as engine:
         now = engine.now()
-        found = stands_of(ask, engine, contract)
+        found = ask.words.stands(engine, contract, compared)
         runs = _runs(engine, contract, wanted)
     periods = calendar.periods(found, contract.slice.unit)
     period = _period(ask, contract, chosen, [name for name, _, _ in periods])
     shown = calendar.span(found, period, contract.slice, _last_due(contract, now))
     slices = {} if shown is None else calendar.stands_of(shown, found)
-    compared = ask.jobs.compared(contract.name)
     listed = runs[:RUNS_PER_PAGE]
     values = about(contract, now) | {
         "figures": figures(found),

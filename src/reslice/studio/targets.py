@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from reslice.contract import Contract
-from reslice.ledger import overview
 from reslice.recorded import LedgerRun
 from reslice.report_json import exact
-from reslice.studio.standing import Stand, Standing, counts, stands
-from reslice.studio.values import Ask, instant
+from reslice.studio.standing import Stand, Standing, counts
+from reslice.studio.values import instant
 from reslice.totals import EXACT, is_finite
-from reslice.values import State
-
-if TYPE_CHECKING:
-    from reslice.engines.base import Engine
+from reslice.values import Number, State
 
 TONES = {
     "published": "good",
@@ -56,15 +52,6 @@ def closed_through(contract: Contract, now: datetime) -> date | None:
     if closed is None or closed.on is not None:
         return None if closed is None else closed.on
     return now.astimezone(ZoneInfo(contract.slice.timezone)).date() - timedelta(days=closed.days_ago or 0)
-
-
-def stands_of(ask: Ask, engine: Engine, contract: Contract) -> dict[str, Stand]:
-    """Return how each slice of a target stands of which anything is known."""
-    words = ask.words.of(engine, contract)
-    refused = engine.ledger.look(
-        contract.ledger.schema, lambda session, where, _absent: overview.unreconciled(session, where, contract.name)
-    )
-    return stands(words, [each for part in refused for each in part], ask.jobs.compared(contract.name))
 
 
 def figures(found: dict[str, Stand]) -> dict[str, int]:
@@ -118,9 +105,15 @@ def _changes(run: LedgerRun) -> dict[str, int | str | None]:
     changes: dict[str, Any] = {}
     for name, total in run.totals.items():
         before, after = total.before or 0, total.after or 0
-        is_known = is_finite(before, after)
-        changes[name] = exact(EXACT.subtract(Decimal(after), Decimal(before))) if is_known else None
+        changes[name] = exact(_moved(before, after)) if is_finite(before, after) else None
     return changes
+
+
+def _moved(before: Number, after: Number) -> Number:
+    """Return the exact difference; of whole numbers a whole number."""
+    if isinstance(before, int) and isinstance(after, int):
+        return after - before
+    return EXACT.subtract(Decimal(after), Decimal(before))
 
 
 def _controls(run: LedgerRun) -> dict[str, Any]:
