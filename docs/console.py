@@ -22,6 +22,7 @@ import duckdb  # noqa: TID251 - a database is made here before reslice sees it
 
 import reslice
 from docs import examples
+from reslice.lab import sketches
 from reslice.retail import load
 
 ELISION = "..."
@@ -180,8 +181,7 @@ def _own(project: Path) -> None:
     with duckdb.connect(str(project / "warehouse.duckdb")) as connection:
         load.create_pipeline(connection)
         load.load_events(connection, load.initial_events(), loaded_at=datetime(2026, 1, 4, 6, tzinfo=UTC))
-        connection.execute((load.FOLDER / "append.sql").read_text().replace(":start", "$start").replace(":end", "$end"),
-                           {"start": "2026-01-01", "end": "2026-01-03"})  # fmt: skip
+        connection.execute(sketches.filled("append", "$start", "$end"), {"start": "2026-01-01", "end": "2026-01-03"})
     _follow_up(project, "warehouse.duckdb")
 
 
