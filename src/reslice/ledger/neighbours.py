@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from reslice.engines.session import Session
 from reslice.ledger.reading import select_runs
+from reslice.ledger.texts import id_of
 from reslice.recorded import LedgerRun
 
 NAMED_MAX = 10
@@ -16,6 +16,16 @@ NAMED_MAX = 10
 _UNREAD = frozenset({"sql", "checks", "controls", "consents", "warnings", "totals", "fingerprint_columns"})
 """Columns of runs that tell what a run found, and not which it is."""
 
+# One look at every run: their rows are wide, and there are many.
+_AROUND = """
+SELECT
+    max(number) FILTER (WHERE target = $target AND number < $number),
+    min(number) FILTER (WHERE target = $target AND number > $number),
+    (array_agg(number ORDER BY number) FILTER (WHERE {over}))[1:{most}],
+    count(*) FILTER (WHERE {over}),
+    (array_agg(number ORDER BY number) FILTER (WHERE number > $number AND (approves = $id OR {restores})))[1:{most}]
+FROM {where}.runs
+"""
 _OVER = (
     "table_name = $table_name AND number > $number"
     " AND range_first <= (SELECT range_last FROM {where}.runs WHERE id = $id)"
@@ -40,23 +50,29 @@ class Neighbours:
 
 def neighbours(session: Session, where: str, absent: Collection[str], run: LedgerRun) -> Neighbours | None:
     """Return the runs around `run`; None where this ledger does not hold it."""
-    about = {"id": run.id, "number": run.number, "target": run.target, "table_name": run.table}
-
-    def some(condition: str, order: str, limit: int, *names: str) -> tuple[LedgerRun, ...]:
-        rest = f"WHERE {condition} ORDER BY number {order} LIMIT {limit:d}"
-        parameters: dict[str, Any] = {name: about[name] for name in names}
-        return tuple(select_runs(session, where, rest, parameters, unread={*absent, *_UNREAD}))
-
-    if not some("id = $id AND target = $target", "DESC", 1, "id", "target"):
+    here = f"SELECT 1 FROM {where}.runs WHERE id = $id AND target = $target"
+    if not session.execute(here, {"id": run.id, "target": run.target}):
         return None
-    before = some("target = $target AND number < $number", "DESC", 1, "target", "number")
-    after = some("target = $target AND number > $number", "ASC", 1, "target", "number")
-    over = _OVER.format(where=where)
-    listed = some(over, "ASC", NAMED_MAX, "table_name", "number", "id")
-    count = len(listed)
-    if count == NAMED_MAX:
-        parameters = {name: about[name] for name in ("table_name", "number", "id")}
-        count = session.execute(f"SELECT count(*) FROM {where}.runs WHERE {over}", parameters)[0][0]
-    restores = "" if "restores" in absent else " OR restores = $id"
-    naming = some(f"number > $number AND (approves = $id{restores})", "ASC", NAMED_MAX, "number", "id")
-    return Neighbours(next(iter(before), None), next(iter(after), None), listed, count, naming)
+    question = _AROUND.format(
+        where=where,
+        over=_OVER.format(where=where),
+        restores="false" if "restores" in absent else "restores = $id",
+        most=NAMED_MAX,
+    )
+    about = {"id": run.id, "number": run.number, "target": run.target, "table_name": run.table}
+    before, after, over, count, naming = session.execute(question, about)[0]
+    numbers = {each for each in (before, after, *(over or ()), *(naming or ())) if each is not None}
+    runs = {each.number: each for each in _runs(session, where, absent, numbers)}
+    return Neighbours(
+        runs.get(before),
+        runs.get(after),
+        tuple(runs[number] for number in over or ()),
+        count,
+        tuple(runs[number] for number in naming or ()),
+    )
+
+
+def _runs(session: Session, where: str, absent: Collection[str], numbers: Collection[int]) -> list[LedgerRun]:
+    """Return runs by their numbers; by their ids, which the database finds at once."""
+    rest = "WHERE id = ANY(CAST($ids AS VARCHAR[]))"
+    return select_runs(session, where, rest, {"ids": [id_of(each) for each in numbers]}, unread={*absent, *_UNREAD})

@@ -10,6 +10,11 @@ from typing import Any
 from reslice.ranges import Range
 
 
+def id_of(number: int) -> str:
+    """Return what the run of a number is called."""
+    return f"r-{number:04d}"
+
+
 def span(hull: Range) -> tuple[str, str]:
     """Return the first and last value of a range as texts that sort as the values do."""
     bounds = hull.column_values("timestamptz")

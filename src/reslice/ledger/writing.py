@@ -9,7 +9,7 @@ from typing import Any
 from reslice.engines.session import Session
 from reslice.engines.sql import quote
 from reslice.ledger.tables import RUN_GROUPS, RUN_SLICES, LedgerTable
-from reslice.ledger.texts import dump, span
+from reslice.ledger.texts import dump, id_of, span
 from reslice.ranges import Scope
 from reslice.tables import Target
 from reslice.values import Check, Fingerprint, GroupDiff, Guard, Request, Run, SliceDiff, State
@@ -21,7 +21,7 @@ SLICES_LISTED_MAX = 3660
 def open_request(session: Session, where: str, request: Request, target: Target, about: Mapping[str, str]) -> str:
     """Insert the request as a new run, and its table's fence; return its id. The caller holds the lock and commits."""
     number = session.execute(f"SELECT coalesce(max(number), 0) + 1 FROM {where}.runs")[0][0]
-    run_id = f"r-{number:04d}"
+    run_id = id_of(number)
     contract = request.contract
     first, last = span(request.scope.hull)
     values = {
