@@ -28,10 +28,10 @@ def lab(session: Session, port: int, no_browser: bool) -> int:
     with listen(port, "lab") as listener:
         address = address_of(listener)
         session.say(f"{address}\nthe same page as a file: {PAGE}")
-        if not no_browser:
-            open_browser(address)
-        session.note("Ctrl-C ends it")
         try:
+            if not no_browser:
+                open_browser(address)
+            session.note("Ctrl-C ends it")
             serve(listener, PAGE.read_bytes())
         except KeyboardInterrupt:
             session.note("ended")

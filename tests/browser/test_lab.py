@@ -42,6 +42,9 @@ SHOWN = """() => {
   }));
 }"""
 
+HIDDEN_STATES_GO = "document.querySelectorAll('.state:not(.shown)').forEach((state) => state.remove())"
+"""Nobody is told of them; to look through all of them takes axe half a minute."""
+
 
 def shown(page: Page) -> dict[str, Any]:
     """Return the one state that a reader sees."""
@@ -107,6 +110,23 @@ def test_the_mouse_chooses_what_stands_in_sight_and_behind_more(open_page: Open)
     page.get_by_text("insert missing", exact=True).click()
     page.get_by_text("before the follow-up", exact=True).click()
     assert shown(page)["address"] == "insert_missing/2026-01-01..2026-01-02/once/before_follow_up"
+
+
+@pytest.mark.parametrize(("is_allowed", "word"), [(True, "Copied"), (False, "Selected")])
+def test_the_sql_is_copied_or_where_it_may_not_be_selected(open_page: Open, *, is_allowed: bool, word: str) -> None:
+    page = open_page("about:blank").page
+    take = "window.taken = text;" if is_allowed else "throw new Error('not allowed');"
+    page.add_init_script(
+        f"Object.defineProperty(navigator, 'clipboard', {{value: {{writeText: async (text) => {{ {take} }}}}}});"
+    )
+    page.goto(ADDRESS)
+    page.locator(".copy:visible").click()
+    expect(page.locator(".copy:visible")).to_have_text(word)
+    text = page.evaluate("window.taken" if is_allowed else "getSelection().toString()")
+    assert text.startswith("INSERT INTO daily_orders") and "BETWEEN DATE '2026-01-01' AND DATE '2026-01-02'" in text
+    choose(page, UPSERT)
+    choose(page, DEFAULT)
+    expect(page.locator(".copy:visible")).to_have_text("Copy")
 
 
 # Without a mouse.
@@ -284,6 +304,7 @@ def test_the_theme_is_kept_and_is_what_the_page_is_painted_in(open_page: Open) -
 def test_axe_finds_nothing_and_the_page_is_as_wide_as_the_window(open_page: Open, view: View) -> None:
     seen = open_page(f"{ADDRESS}#insert_missing/2026-01-01..2026-01-02/twice/before_follow_up", view)
     assert seen.overflow() == 0
+    seen.page.evaluate(HIDDEN_STATES_GO)
     assert seen.violations() == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from reslice.retail import oracle
 from reslice.retail.oracle import Method, Range, Start, Totals
@@ -33,7 +34,7 @@ class Expected:
     def address(self) -> str:
         return "/".join((NAMES[self.method], str(self.days), TIMES[self.runs], self.start))
 
-    @property
+    @cached_property
     def tables(self) -> list[oracle.Table]:
         return [oracle.simulate(self.start, self.method, self.days, runs=runs) for runs in range(self.runs + 1)]
 
@@ -43,7 +44,7 @@ class Expected:
 
     @property
     def is_equal_in_range(self) -> bool:
-        return oracle.equals_source(self.tables[-1], self.days)
+        return oracle.within(self.tables[-1], self.days) == oracle.within(SOURCE, self.days)
 
     def in_range(self, table: oracle.Table) -> Totals:
         return oracle.totals(oracle.within(table, self.days))

@@ -121,7 +121,10 @@ def _control_values() -> dict[str, Any]:
         "default": DEFAULT,
         "default_times": TIMES[DEFAULT.runs],
         "first_eight": [
-            (Choice(pattern, days, runs, Start.CURRENT).address, f"{words.NAMES[pattern]}, {days}, {TIMES[runs]}")
+            (
+                Choice(pattern, days, runs, Start.CURRENT).address,
+                Markup("{}, {}, {}").format(words.NAMES[pattern], words.range_shown(days), TIMES[runs]),
+            )
             for pattern in (Pattern.APPEND, Pattern.REPLACE_SLICE)
             for days in RANGES
             for runs in TIMES

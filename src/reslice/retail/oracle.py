@@ -372,11 +372,6 @@ def repeats(start: Start, method: Method, days: Range) -> bool:
     return simulate(start, method, days, runs=1) == simulate(start, method, days, runs=2)
 
 
-def equals_source(table: Table, days: Range) -> bool:
-    """Return whether the days of `table` hold exactly what the current facts add up to."""
-    return within(table, days) == within(target_at(Start.CURRENT), days)
-
-
 def events_figures(events: Iterable[Event]) -> dict[str, Any]:
     """Return the counts of events, JSON-ready."""
     outcome = sort_out(events)

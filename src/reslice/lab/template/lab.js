@@ -51,6 +51,7 @@
 
     function show(state) {
       for (const each of states) each.classList.toggle("shown", each === state);
+      state.querySelector(".copy").textContent = "Copy";
       for (const name of ["pattern", "range", "times", "start"]) form.elements[name].value = state.dataset[name];
       const behind = document.getElementById("more");
       if (behind.querySelector("input:checked:not([data-usual])")) behind.open = true;
@@ -76,6 +77,18 @@
       show(state);
     }
 
+    // Where there is no clipboard, the SQL is selected: the reader's own keys then copy it.
+    async function copy(from) {
+      const code = from.closest(".state").querySelector("pre");
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        from.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(code);
+        from.textContent = "Selected";
+      }
+    }
+
     function nextTheme() {
       theme = themes[(themes.indexOf(theme) + 1) % themes.length];
       setTheme(theme);
@@ -91,6 +104,7 @@
     form.addEventListener("submit", (event) => event.preventDefault());
     addEventListener("hashchange", arrive);
     document.addEventListener("click", (event) => {
+      if (event.target.matches(".copy")) copy(event.target);
       const link = event.target.closest("a[href^='#']");
       isFollowed = link !== null && named(link.hash) !== null;
       if (isFollowed && link.hash === location.hash) arrive();
