@@ -65,7 +65,7 @@ def test_two_runs_beside_each_other(orders: Orders) -> None:
         "different",
     ]
     assert facts["groups"] == ["0 added, 2 changed, 0 removed", "0 added, 2 changed, 1 removed", "different"]
-    assert facts["table"][2] == facts["method"][2] == "same"
+    assert facts["table"][2] == facts["method"][2] == "same" and facts["took"][2] == facts["at"][2] == ""
 
 
 def test_the_twin_says_the_same_with_plain_numbers(orders: Orders) -> None:

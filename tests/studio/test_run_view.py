@@ -14,7 +14,8 @@ from reslice.studio import pages, run_view
 from reslice.studio.figures import figure
 from reslice.studio.links import Links
 from reslice.studio.values import Ask
-from tests.conformance.orders import D1, D2, D3, Orders
+from tests.conformance.databases import Database
+from tests.conformance.orders import D1, D2, D3, Orders, Target
 from tests.html_page import Page
 from tests.studio.pages_of import hrefs, page, pages_of, words
 
@@ -197,6 +198,41 @@ def test_a_run_that_was_stopped_and_the_one_that_approves_it(orders: Orders) -> 
     assert f"{approved.id} approves the diff of this run" in text
     assert f"{error.run.id} approves its diff" not in text
     assert f"run/{error.run.id}" in hrefs(after)
+
+
+def test_targets_with_ledgers_of_their_own(engine: Database) -> None:
+    """Both ledgers have a run r-0001: an address names the target as well, and so does every one on the page."""
+    declared = {}
+    for name in ("one", "two"):
+        engine.execute(f"CREATE TABLE {name} (day date, amount bigint)")
+        engine.execute(f"CREATE TABLE {name}_facts (day date, amount bigint)")
+        engine.insert(f"{name}_facts", [(D1, len(name)), (D2, 5)])
+        query = f"SELECT day, sum(amount) AS amount FROM {name}_facts WHERE day BETWEEN :start AND :end GROUP BY day"
+        (engine.folder / f"{name}.sql").write_text(query)
+        slices = {"slice": {"column": "day", "unit": "day"}, "grain": ["day"], "measures": {"amount": {}}}
+        declared[name] = {"table": name, "source": f"{name}.sql", "ledger": {"schema": f"ledger_{name}"}, **slices}
+    two = Target(engine, "two", declared["two"], (engine.folder / "two.sql").read_text())
+    contract = {"version": 1, "connection": engine.url, "targets": declared}
+    two.file.write_text(json.dumps(contract))
+    two.source((engine.folder / "two.sql").read_text(), "two")
+    for name in ("one", "two"):
+        engine.project(two.file).target(name).run(D1)
+        engine.project(two.file).target(name).run(D2)
+
+    with pages_of(two) as studio:
+        found = page(studio, "run/r-0001?target=two")
+        filtered = page(studio, "run/r-0001?target=two&change=added")
+        series = page(studio, "run/r-0001/series?target=two&measure=amount")
+        both = page(studio, "compare?a=r-0001&b=r-0002&target=two")
+        unclear = studio.get("run/r-0001")
+
+    assert found.rows("Groups")[1:] == [["+ added", D1, DASH, "3", "+3"]] == filtered.rows("Groups")[1:]
+    assert series.rows("1 slice") == [[D1, "none", "3", "+3", "0", "1"]]
+    assert "two runs of two" in words(both)
+    runs = [each for each in hrefs(found) if each.startswith(("run/", "compare"))]
+    assert runs and all("target=two" in each for each in runs)
+    assert {"type": "hidden", "name": "target", "value": "two"} in found.named("input")
+    assert unclear.status == 404 and "r-0001 of one, r-0001 of two" in " ".join(Page(unclear.text).text.split())
 
 
 def test_an_unknown_run_is_said_in_four_parts(orders: Orders) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reslice.series import Amount, Point
+from reslice.studio import series_view
 from reslice.studio.chart import BARS_MAX, close_up, picture, round_ticks
 from tests.conformance.orders import D1, D2, D3, SOURCE, Orders
 from tests.html_page import Page
@@ -103,6 +104,41 @@ def test_a_measure_that_the_run_does_not_have(orders: Orders) -> None:
         answer = studio.get(f"run/{run_id}/series?measure=%3Cscript%3E")
     text = " ".join(Page(answer.text).text.split())
     assert answer.status == 404 and f"{run_id} has totals of order_count, amount_cents" in text
+
+
+def test_a_measure_with_a_name_that_means_harm(orders: Orders) -> None:
+    name = 'net <b>&"?#'
+    quoted = '"' + name.replace('"', '""') + '"'
+    orders.make_target(f"order_date date, channel varchar, {quoted} bigint")
+    orders.declare(measures={name: {"nulls": "allow"}})
+    orders.source(
+        f"SELECT order_date, channel, sum(amount_cents) AS {quoted} FROM orders_fact"
+        " WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel"
+    )
+    run = orders.run(D1)
+
+    with pages_of(orders) as studio:
+        of_run = page(studio, f"run/{run.id}")
+        (address,) = [each for each in hrefs(of_run) if "series?measure=" in each]
+        found = page(studio, address)
+
+    assert found.rows("1 slice") == [[D1, "none", "4,200", "+4,200", "0", "2"]]
+    assert f"{name} before and after {run.id}" in words(found) and found.named("b") == []
+
+
+@pytest.mark.only("duckdb")
+def test_adding_up_is_bounded_in_time(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = changed(orders)
+
+    def endless(engine: Any, *_: Any) -> None:
+        engine.ledger._session.execute("SELECT count(*) FROM range(10000000) AS a, range(10000000) AS b")
+
+    monkeypatch.setattr(series_view, "points", endless)
+    monkeypatch.setattr(series_view, "SECONDS_MAX", 1)
+    with pages_of(orders) as studio:
+        found = page(studio, f"run/{run_id}/series?measure=amount_cents")
+        assert "adding up the rows took longer than 1 seconds" in words(found)
+        assert len(page(studio, f"run/{run_id}/series").rows("2 slices")) == 2, "the file is free again"
 
 
 @pytest.mark.only("duckdb")

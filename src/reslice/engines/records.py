@@ -320,8 +320,7 @@ class Records(ABC):
         """Return what a measure adds up to in the rows of `scope` that a run found and left, while they are kept."""
         with self._session.translated(contract, f"the rows of {target.resolved}"):
             self._session.pin(contract)
-            with self._session.transaction():
-                return series.sums(self._session, contract, target, run, scope, measure)
+            return series.sums(self._session, contract, target, run, scope, measure)
 
     def _columns_in(self, catalog: str, schema: str) -> set[tuple[str, str]]:
         """Return the tables and columns of a schema."""

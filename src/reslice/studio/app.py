@@ -85,7 +85,8 @@ class Studio:
             return self._refusal(error, Links(root), is_twin=is_twin)
         if isinstance(found, str):
             return RedirectResponse(found, 303)
-        return self._response(found, Links(root), request.url.path, is_twin=is_twin)
+        asked = f"?{request.url.query}" if request.url.query else ""
+        return self._response(found, Links(root), request.url.path + asked, is_twin=is_twin)
 
     def bug(self, request: Request, error: Exception) -> Response:
         """Return what is said when the studio itself fails: no more than that, and where the details are."""

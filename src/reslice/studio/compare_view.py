@@ -21,6 +21,8 @@ from reslice.values import Check, ControlLine, GroupDiff
 GROUPS_SHOWN = 100
 SLICES_SHOWN = 100
 _NAMED = 5
+_MOMENTS = ("at", "finished", "took", "held the table")
+"""Facts that two runs have never alike."""
 
 
 def view(ask: Ask) -> View:
@@ -144,8 +146,8 @@ def _drawn(ask: Ask, both: Compared) -> dict[str, Any]:
     }
 
 
-def _facts(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
-    """Return what was asked of each, and its record: name, what the two have, and whether that differs."""
+def _facts(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Return what was asked of each, and its record: name, what the two have, and whether that is the same."""
     sides = []
     for each in (first, second):
         found = {"outcome": each["outcome"].word, "range": f"{each['range']}, {each['scope_words']}"}
@@ -155,7 +157,8 @@ def _facts(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str
         sides.append(found | dict(each["asked"]) | dict(each["record"]))
     names = dict.fromkeys([*sides[0], *sides[1]])
     pairs = ((name, sides[0].get(name, ""), sides[1].get(name, "")) for name in names)
-    return [(name, mine, theirs, mine != theirs) for name, mine, theirs in pairs]
+    same = {True: "same", False: "different"}
+    return [(name, mine, theirs, "" if name in _MOMENTS else same[mine == theirs]) for name, mine, theirs in pairs]
 
 
 def _only(both: Compared) -> Sequence[tuple[LedgerRun, tuple[str, ...]]]:
