@@ -52,7 +52,7 @@ def test_t07_1_a_process_killed_before_its_commit_leaves_the_old_rows(orders: Or
     assert [name for name in orders.database.table_names() if name.startswith("reslice_")] == []
 
 
-@pytest.mark.parametrize("times", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_t07_2_a_reader_sees_one_version_or_the_other(orders: Orders, times: int) -> None:
     seen: list[object] = []
     finished = threading.Event()

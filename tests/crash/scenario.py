@@ -98,15 +98,17 @@ class Shelf:
 def copies(scenario: Scenario, call: Call, folder: Path, every: int) -> Iterator[tuple[int, str, Scenario]]:
     """Yield the number and text of a statement of the run, and a fresh copy of the project to stop there.
 
-    Another run is first followed to its end, to know the statements.
+    Every commit is among them, what follows the last one, and every n-th. Another run is first followed to its end, to
+    know the statements.
     """
     with pytest.MonkeyPatch.context() as patch:
         statements = watched(patch)
         run(scenario.copied(folder / "undisturbed"), call)
-    texts = ["", *statements.seen]
+    numbered = list(enumerate(statements.seen, start=1))
+    last = max(number for number, text in numbered if text == "COMMIT")
     offset = sum(map(ord, folder.name)) % every
-    for number, text in enumerate(texts[1:], start=1):
-        if "COMMIT" in (text, texts[number - 1]) or number % every == offset:
+    for number, text in numbered:
+        if text == "COMMIT" or number == last + 1 or number % every == offset:
             yield number, text, scenario.copied(folder / f"{number}")
 
 

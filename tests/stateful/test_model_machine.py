@@ -384,7 +384,7 @@ def explore(machine: type[Orders], *, examples: int, steps: int, derandomize: bo
 
 @pytest.mark.parametrize("method", project.METHODS)
 def test_sample(method: str) -> None:
-    explore(MACHINES[method], examples=8, steps=14, derandomize=True)
+    explore(MACHINES[method], examples=5, steps=12, derandomize=True)
 
 
 @pytest.mark.slow

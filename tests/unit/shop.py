@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import duckdb
+
+psutil: Any = importlib.import_module("psutil")  # it has no types
+PATIENCE_SECONDS = 30
 
 RUN = "import sys; from reslice.cli import main; sys.exit(main(sys.argv[1:]))"
 """A program that is the command line; its exit code is that of `main`."""
@@ -66,3 +72,12 @@ def rows(shop: Path) -> list[tuple[Any, ...]]:
         return connection.execute(
             "SELECT order_date::VARCHAR, * EXCLUDE (order_date) FROM daily_orders ORDER BY ALL"
         ).fetchall()
+
+
+def until_it_works(process: subprocess.Popen[Any]) -> None:
+    """Wait until a command has its database file open, and a moment more, in which its statement begins."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not any(Path(each.path).suffix == ".duckdb" for each in psutil.Process(process.pid).open_files()):
+        assert process.poll() is None and time.monotonic() < end, "it opened no file"
+        time.sleep(0.05)
+    time.sleep(0.5)

@@ -14,26 +14,33 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.shop import AFTER, BEFORE, DAYS, RUN, make_shop, rows
+from tests.unit.shop import AFTER, BEFORE, DAYS, RUN, make_shop, rows, until_it_works
 
 from reslice.cli import main
 
 SCOPE = f"reslice -C {{shop}} restore r-0001 {DAYS} --yes"
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    """A shop whose two days were published by r-0001."""
-    folder = make_shop(tmp_path / "shop")
+@pytest.fixture(scope="module")
+def published_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shop whose two days were published by r-0001, to be copied."""
+    folder = make_shop(tmp_path_factory.mktemp("published") / "shop")
     assert main(["-C", str(folder), "run", "daily_orders", DAYS]) == 0
     assert rows(folder) == AFTER
     return folder
+
+
+@pytest.fixture
+def shop(published_shop: Path, tmp_path: Path) -> Path:
+    """A shop of one's own, whose two days were published by r-0001."""
+    return copytree(published_shop, tmp_path / "shop")
 
 
 @pytest.fixture
@@ -305,7 +312,7 @@ def test_a_status_that_takes_long_is_stopped(shop: Path, number: signal.Signals,
     source.write_text(source.read_text().replace(" GROUP BY", f"{SLOW} GROUP BY"))
     command = [sys.executable, "-c", RUN, "-C", str(shop), "status", "daily_orders"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
+    until_it_works(process)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (code, "") and err.startswith("interrupted[interrupted]: daily_orders for 2026")
@@ -370,13 +377,11 @@ words = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def fuzzed_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = make_shop(tmp_path_factory.mktemp("fuzz") / "shop")
-    main(["-C", str(folder), "run", "daily_orders", DAYS])
-    return folder
+def fuzzed_shop(published_shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copytree(published_shop, tmp_path_factory.mktemp("fuzz") / "shop")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     command=st.sampled_from(["status", "restore"]),
     scope=st.sampled_from([[], ["daily_orders", DAYS], ["last"], ["r-0001", "--yes"], ["daily_orders", "--since"]]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import pty
@@ -16,11 +15,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
-from tests.unit.shop import BEFORE, DAYS, RUN, make_shop, rows
+from tests.unit.shop import BEFORE, DAYS, PATIENCE_SECONDS, RUN, make_shop, rows, until_it_works
 
 from reslice.cli_session import Session
 from reslice.progress import Worker
@@ -29,8 +27,6 @@ SLOW = """\
 SELECT order_date, channel, count(*) AS order_count, sum(amount_cents) AS amount_cents
 FROM orders, range(100000000000) WHERE order_date BETWEEN :start AND :end GROUP BY order_date, channel
 """
-PATIENCE_SECONDS = 30
-psutil: Any = importlib.import_module("psutil")  # it has no types
 
 
 @pytest.fixture
@@ -67,15 +63,6 @@ def read_until(reader: int, words: str) -> str:
         if select.select([reader], [], [], 0.1)[0]:
             seen += os.read(reader, 4096)
     return seen.decode()
-
-
-def until_it_works(process: subprocess.Popen[Any]) -> None:
-    """Wait until a command has its database file open, and a moment more, in which its statement begins."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not any(Path(each.path).suffix == ".duckdb" for each in psutil.Process(process.pid).open_files()):
-        assert process.poll() is None and time.monotonic() < end, "it opened no file"
-        time.sleep(0.05)
-    time.sleep(0.5)
 
 
 def read_to_the_end(reader: int) -> str:
