@@ -126,6 +126,14 @@ def test_a_measure_leads_to_its_series_and_each_width_has_its_picture(
     ]
 
 
+def test_the_way_back_can_be_copied(studio: Served, open_page: Open) -> None:
+    seen = open_page(studio.address + PAGES["run"])
+    seen.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    seen.page.get_by_role("button", name="Copy the command: Put back what it replaced").click()
+    expect(seen.page.get_by_role("button", name="Copy the command: Put back")).to_have_text("Copied")
+    assert seen.page.evaluate("navigator.clipboard.readText()") == "reslice restore r-0002"
+
+
 def test_the_keyboard_alone_reaches_everything_and_the_focus_is_seen(studio: Served, open_page: Open) -> None:
     seen = open_page(studio.address + PAGES["run"])
     reached: list[str] = []

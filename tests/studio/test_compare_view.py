@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -112,6 +113,16 @@ def test_the_same_range_twice(orders: Orders) -> None:
     assert "Every rule ended alike." in text
     assert {row[0]: row[3] for row in found.rows("Facts")}["outcome"] == "different"
     assert found.rows("Groups")[1:] == [[first.id, D2, "web", "1", DASH, f"1,200 {ARROW} 1,300 +100", DASH]]
+
+
+def test_lines_of_sql_that_differ_are_told_apart(empty_orders: Orders) -> None:
+    first, second = empty_orders.run(D1), empty_orders.run(D2)
+    with pages_of(empty_orders) as studio:
+        answer = studio.get(f"compare?a={first.id}&b={second.id}")
+    # The first line of the statements is a comment, which begins with dashes itself.
+    assert re.search(r'<span class="removed">--- \S*source\.sql, with ', answer.text)
+    assert f'<span class="names">--- {first.id}</span>' in answer.text
+    assert "reslice_source_\N{HORIZONTAL ELLIPSIS}" in answer.text
 
 
 def test_runs_that_share_no_slice(orders: Orders) -> None:

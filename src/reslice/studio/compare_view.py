@@ -140,7 +140,7 @@ def _drawn(ask: Ask, both: Compared) -> dict[str, Any]:
         "checks": [(name, _checked(mine, first), _checked(theirs, second)) for name, mine, theirs in both.checks],
         "controls": [(name, *(line and control_words(line) for line in pair)) for name, *pair in both.controls],
         "controls_count": max(len(first.controls), len(second.controls)),
-        "sql": [(_line_word(line), line) for line in both.sql],
+        "sql": [(_line_word(place, line), line) for place, line in enumerate(both.sql)],
         "sql_left_out": both.sql_left_out,
         "has_sql": bool(first.sql or second.sql),
     }
@@ -242,8 +242,8 @@ def _checked(check: Check | None, run: LedgerRun) -> dict[str, str] | None:
     return None if check is None else check_words(check, run)
 
 
-def _line_word(line: str) -> str:
-    """Return what a line of a difference is, in a word."""
-    if line.startswith(("+++", "---")):
+def _line_word(place: int, line: str) -> str:
+    """Return what a line of a difference is, in a word; the first two name the runs."""
+    if place < 2:
         return "names"
     return {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "same")
