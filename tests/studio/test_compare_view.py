@@ -52,6 +52,7 @@ def test_two_runs_beside_each_other(orders: Orders) -> None:
 
     assert found.rows("Groups")[1:] == rows_of(first, second)
     assert found.rows("Each measure")[1:] == [
+        ["rows", "4", "4", DASH, "4", "3", f"{MINUS}1"],
         ["order_count", "6", "6", DASH, "5", "4", f"{MINUS}1"],
         ["amount_cents", "6,150", "6,350", "+200", "8,049", "7,460", f"{MINUS}589"],
     ]

@@ -77,7 +77,7 @@ def test_what_is_not_known_any_more_is_said(orders: Orders) -> None:
         twin = studio.get(f"run/{run_id}/series.json?measure=amount_cents").json
 
     assert found.rows("3 slices")[0] == [D1, "not known", "not known", DASH, "2", "2"]
-    assert "not known any more 1" in words(found) and "neither in the table nor kept" in words(found)
+    assert "not known 1" in words(found) and "not in the table, and not found where runs keep" in words(found)
     assert twin["slices_unknown"] == 1
     assert twin["slices"][0]["before"] == {"rows": 2, "total": None, "known": False}
 

@@ -19,7 +19,7 @@ from reslice.recorded import LedgerRun, SliceRows
 from reslice.tables import Target
 from reslice.values import Fingerprint, Number
 
-KEEPERS_READ_MAX = 20
+KEEPERS_READ_MAX = 100
 """Runs of which kept rows are read for one series, those first that keep most of what is asked for."""
 
 
@@ -28,7 +28,7 @@ def sums(
 ) -> dict[SliceRows, Number | None]:
     """Return what the measure adds up to in the rows that `run` found, and in those that it left, slice by slice.
 
-    Rows that are neither in the table nor kept any more are left out. NULL is told as None, as SQL has it.
+    Rows that are not found, in the table or kept by these runs, are left out. NULL is told as None, as SQL has it.
     """
     wanted = _sides(run)
     live = dict(_summed(session, contract, target, sql.relation(target), scope, measure))

@@ -129,7 +129,10 @@ def _drawn(ask: Ask, both: Compared) -> dict[str, Any]:
         ],
         "swapped": ask.links.compare(second.id, first.id, first.target),
         "facts": _facts(*values),
-        "totals": [(name, *(dict(each["totals"]).get(name) for each in values)) for name in names],
+        "totals": [
+            ("rows", *(each["rows"] for each in values)),
+            *((name, *(dict(each["totals"]).get(name) for each in values)) for name in names),
+        ],
         "shared_count": len(both.slices),
         "differing_count": len(differing),
         "follows_count": len([pair for pair in both.slices if pair.follows]),

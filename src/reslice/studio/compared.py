@@ -20,7 +20,7 @@ from reslice.values import Check, ControlLine, GroupDiff
 _TOKEN = re.compile(r"(\breslice_[a-z]+_)[0-9a-f]{12}\b")
 SQL_LINES_MAX = 1000
 """Lines of the difference between statements that are told."""
-SQL_LINES_READ = 10_000
+SQL_LINES_READ = 4_000
 """Lines of the statements that are compared."""
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// The filter of a diff answers while it is typed: the server is asked for the same page, and its part is put in place.
+// The filter of a diff answers while it is typed: the server is asked for the same page, and its parts are put in place.
 for (const form of document.querySelectorAll("form[data-filter]")) {
   let asked = 0;
   let timer;
@@ -9,9 +9,10 @@ for (const form of document.querySelectorAll("form[data-filter]")) {
     for (const [name, value] of new FormData(form)) if (value) address.searchParams.set(name, value);
     const answer = await fetch(address).catch(() => null);
     if (!answer?.ok || mine !== asked) return;
-    const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(form.dataset.filter);
-    if (!found || mine !== asked) return;
-    document.getElementById(form.dataset.filter).replaceWith(found);
+    const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (mine !== asked) return;
+    for (const part of form.dataset.filter.split(" "))
+      document.getElementById(part).replaceChildren(...found.getElementById(part).childNodes);
     address.hash = "";
     history.replaceState(null, "", address);
   };
