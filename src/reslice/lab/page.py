@@ -237,10 +237,19 @@ def _cell(stage: Stage, before: Stage | None, orders: Stage, key: tuple[str, str
 
 
 def _sums(state: State, part: str) -> list[dict[str, Any]]:
-    """Return what the range or the whole table adds up to at each moment, and in the orders last."""
+    """Return what the range or the whole table adds up to at each moment, and in the orders last.
+
+    What is off is `asked` for where the range is off: no run was asked for the days outside.
+    """
     ordered = getattr(state.orders, part)
-    sums = [getattr(stage, part) for stage in (*state.stages, state.orders)]
-    return [{"sum": each, "excess": each.cents - ordered.cents} for each in sums]
+    return [
+        {
+            "sum": getattr(stage, part),
+            "excess": getattr(stage, part).cents - ordered.cents,
+            "asked": stage.range.cents != state.orders.range.cents,
+        }
+        for stage in (*state.stages, state.orders)
+    ]
 
 
 def sql_marked(pattern: Pattern, days: Days) -> Markup:

@@ -153,9 +153,9 @@ def _short(state: State) -> Iterable[Markup]:
 
 
 def _removed(state: State) -> Iterable[Markup]:
-    gone = [group for group in groups_inside(state, state.before.groups) if state.last.group(group.key) is None]
-    if gone:
-        yield Markup("{} has no order any more, and its row is gone.").format(named(gone))
+    for group in groups_inside(state, state.before.groups):
+        if state.last.group(group.key) is None:
+            yield Markup("{} has no order any more, and its row is gone.").format(named([group]))
 
 
 def _outside(state: State) -> Iterable[Markup]:

@@ -13,5 +13,6 @@ WHEN MATCHED THEN
 WHEN NOT MATCHED THEN
     INSERT (order_date, channel, order_count, amount_cents)
     VALUES (source.order_date, source.channel, source.order_count, source.amount_cents)
-WHEN NOT MATCHED BY SOURCE AND daily_orders.order_date BETWEEN :start AND :end THEN
+WHEN NOT MATCHED BY SOURCE
+    AND daily_orders.order_date BETWEEN :start AND :end THEN
     DELETE
