@@ -54,15 +54,18 @@ def points(engine: Engine, contract: Contract, run: LedgerRun, measure: str) -> 
     """Return what `measure` added up to in each slice before and after a run, as far as it is still known.
 
     After a run that wrote nothing stands what it would have written. Raises Refused[contract_changed] when the contract
-    has other columns or slices than the run.
+    or the table has other columns or slices than the run.
     """
     if run.columns != columns_of(contract):
         found = f"{run.id} compared {', '.join(run.columns)}; the contract names {', '.join(columns_of(contract))}"
         raise _refused(contract, run, found)
     if not run.slice_rows:
         return ()
-    scope = _scope(contract, run)
-    sums = engine.ledger.sums(contract, engine.target(contract), run, scope, measure)
+    scope, target = _scope(contract, run), engine.target(contract)
+    gone = sorted(set(contract.columns) - {column.name for column in target.columns})
+    if gone:
+        raise _refused(contract, run, f"{target.resolved} has no column {', '.join(gone)}")
+    sums = engine.ledger.sums(contract, target, run, scope, measure)
     deltas = dict(_deltas(run, measure))
     return tuple(_point(each, after, sums, deltas) for each, after in _sides(run))
 

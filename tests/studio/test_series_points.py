@@ -153,3 +153,12 @@ def test_a_contract_with_other_columns_or_slices_says_so(orders: Orders) -> None
     with pytest.raises(Refused) as slices:
         series(orders, run.id)
     assert slices.value.failures[0].found[0].startswith(f"{run.id} names {D1}, which is no month")
+
+
+@pytest.mark.parametrize("method", ["replace_slice"])
+def test_a_table_without_the_column_says_so(orders: Orders) -> None:
+    run = orders.run(D1)
+    orders.database.execute("ALTER TABLE daily_orders DROP COLUMN amount_cents")
+    with pytest.raises(Refused) as gone:
+        series(orders, run.id)
+    assert gone.value.failures[0].found[0].endswith("daily_orders has no column amount_cents")
