@@ -275,7 +275,7 @@ def _at_once_texts(proof: Proof, found: AtOnce) -> Iterator[str]:
     else:
         yield f"no: two at once left other rows than one: {_moved_at_once(proof, found)}"
     if found.ok is not None and apart:
-        yield f"{counted(apart, 'time')} more one of them was refused by the file lock: that counts for nothing"
+        yield f"{counted(apart, 'time')} more, one of the two was refused by the file lock: that counts for nothing"
     failed = [each for each in found.pairs if any(each.codes) and not each.was_apart]
     if failed:
         yield f"of two, one failed {counted(len(failed), 'time')}: {escaped(failed[0].said)}"

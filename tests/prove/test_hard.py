@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from reslice.prove.values import Verdict
 from reslice.report_prove import proof_text
@@ -52,6 +53,11 @@ def test_two_of_which_one_could_not_open_the_file_are_no_evidence(shop: Shop) ->
     text = proof_text(proof)
     assert "  at once     not tried: of two, one was refused by the file lock each time (2 times)\n" in text
     assert "left what one leaves" not in text
+    apart = proof.at_once.pairs[0]
+    together = replace(apart, codes=(0, 0), said="", was_apart=False)
+    mixed = proof_text(replace(proof, at_once=replace(proof.at_once, pairs=(apart, together))))
+    assert "  at once     yes: two at once, 1 time, left what one leaves\n" in mixed
+    assert "1 time more, one of the two was refused by the file lock: that counts for nothing\n" in mixed
     answer = proof_json(proof)["at_once"]
     assert answer["ok"] is None and [each["at_once"] for each in answer["pairs"]] == [False, False]
 
