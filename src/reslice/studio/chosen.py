@@ -76,9 +76,9 @@ def _commands(range: Range, contract: Contract, found: Mapping[str, Stand], plac
     """Return what can be done with a range, in the order in which one does it."""
     scope = Scope.of(range)
     commands = [
-        ("see what a run would change", command("plan", contract.name, scope)),
-        ("recompute and replace what differs", command("run", contract.name, scope)),
-        ("run the source twice and compare", command("verify", contract.name, scope)),
+        ("what a run would change", command("plan", contract.name, scope)),
+        ("replace what differs", command("run", contract.name, scope)),
+        ("run the source twice, compare", command("verify", contract.name, scope)),
     ]
     written = _last_written(range, found)
     if written:

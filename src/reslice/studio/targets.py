@@ -71,6 +71,7 @@ def run_row(run: LedgerRun) -> dict[str, Any]:
         "target": run.target,
         "kind": run.kind,
         "state": state_of(run),
+        "word": _word(run),
         "range": run.range_text,
         "unit": run.unit,
         "slices": run.slices,
@@ -93,6 +94,20 @@ def state_of(run: LedgerRun) -> str:
     if run.state == State.REQUESTED:
         return "running" if run.alive else "not finished"
     return run.ended
+
+
+_WORDS = {
+    ("verify", "unchanged"): "verified",
+    ("verify", "failed"): "not verified",
+    ("prune", "published"): "pruned",
+    ("restore", "unchanged"): "restored, no change",
+}
+
+
+def _word(run: LedgerRun) -> str:
+    """Return what became of a run, in the word of what it was for."""
+    state = state_of(run)
+    return _WORDS.get((run.kind, state), state if run.kind in ("run", "restore") else f"{run.kind} {state}")
 
 
 def tone_of(state: str) -> str:

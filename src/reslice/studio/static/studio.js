@@ -24,7 +24,7 @@ if (calendar) {
 
   /* The panel beside the calendar comes from the server, so that it says there what it says here. */
   const show = async ([first, end]) => {
-    const address = new URL(cells[0].href);
+    const address = new URL(cells[0].getAttribute("href"), location.href);
     address.search = new URLSearchParams({ from: first, to: end });
     address.hash = "";
     shown = address.href;
@@ -96,7 +96,7 @@ function addCopying(part) {
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = "Copy"; }, 1500);
     });
-    place.append(button);
+    place.querySelector(".copy-head").append(button);
   }
 }
 addCopying(document);
