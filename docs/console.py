@@ -7,21 +7,26 @@ left out: as many lines as the page has before and after it are kept.
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import copytree
+from unittest import mock
 
 import duckdb  # noqa: TID251 - a database is made here before reslice sees it
 
 import reslice
 from docs import examples
+from reslice import cli
 from reslice.lab import sketches
 from reslice.retail import load
 
@@ -32,6 +37,8 @@ _PART = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _MARK = "\x1d"
+_PLAIN = re.compile(r"reslice [^|&;<>$`\\*?~#]*")
+"""A command of reslice that means without a shell what it means in one."""
 _NORMAL = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-01-05 06:00:00 UTC"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|\+00:00)"), "2026-01-05T06:00:00.000Z"),
@@ -103,23 +110,46 @@ class _Runner:
 
 
 def _run(commands: tuple[tuple[str, tuple[str, ...]], ...], project: Path) -> str:
-    """Run the commands of one block in one shell, and return the block's text."""
-    script = "".join(f"{command}\n_code=$?; printf '{_MARK}'; (exit $_code)\n" for command, _ in commands)
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "NO_COLOR": "1",
-        "PYTHONIOENCODING": "utf-8",
-    }
-    shell = ["sh", "-c", f"exec 2>&1\n{script}"]
-    ended = subprocess.run(shell, cwd=project, env=environment, capture_output=True, timeout=120, check=False)
-    outputs = normal(ended.stdout.decode()).split(_MARK)[:-1]
-    assert len(outputs) == len(commands), f"the shell stopped early: {outputs[-1:]}"
-    assert "a bug in reslice" not in ended.stdout.decode(), "a page shows no bug"
+    """Run the commands of one block, and return the block's text."""
+    is_plain = all(_PLAIN.fullmatch(command) for command, _ in commands)
+    said = [_called(command, project) for command, _ in commands] if is_plain else _in_a_shell(commands, project)
+    assert not any("a bug in reslice" in each for each in said), "a page shows no bug"
     parts = []
-    for (command, before), output in zip(commands, outputs, strict=True):
+    for (command, before), output in zip(commands, map(normal, said), strict=True):
         lines = _elided(output.rstrip("\n").split("\n"), before)
         parts.append("\n".join([f"$ {command}", *lines] if lines != [""] else [f"$ {command}"]))
     return "\n\n".join(parts) + "\n"
+
+
+def _called(command: str, project: Path) -> str:
+    """Run one command of reslice in this process, and return what it prints."""
+    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with (
+        mock.patch.dict(os.environ, _environment() | {"COLUMNS": "80"}),
+        chdir(project),
+        redirect_stdout(said),
+        redirect_stderr(said),
+    ):
+        cli.main(shlex.split(command)[1:])
+    assert isinstance(said.buffer, io.BytesIO)
+    return said.buffer.getvalue().decode()
+
+
+def _environment() -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+
+
+def _in_a_shell(commands: tuple[tuple[str, tuple[str, ...]], ...], project: Path) -> list[str]:
+    """Run the commands one after the other in one shell, and return what each of them prints."""
+    script = "".join(f"{command}\n_code=$?; printf '{_MARK}'; (exit $_code)\n" for command, _ in commands)
+    shell = ["sh", "-c", f"exec 2>&1\n{script}"]
+    ended = subprocess.run(
+        shell, cwd=project, env=os.environ | _environment(), capture_output=True, timeout=120, check=False
+    )
+    outputs = ended.stdout.decode().split(_MARK)[:-1]
+    assert len(outputs) == len(commands), f"the shell stopped early: {outputs[-1:]}"
+    return outputs
 
 
 def _elided(lines: list[str], before: tuple[str, ...]) -> list[str]:
