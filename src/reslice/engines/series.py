@@ -6,6 +6,7 @@ Rows are known by their fingerprint: a sum is told of the rows that the ledger m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from reslice import ledger
 from reslice.contract import Contract
@@ -30,15 +31,16 @@ def sums(
 
     Rows that are not found, in the table or kept by these runs, are left out. NULL is told as None, as SQL has it.
     """
+    adding = _Adding(session, contract, target, scope, measure)
     wanted = _sides(run)
-    live = dict(_summed(session, contract, target, sql.relation(target), scope, measure))
+    live = dict(adding.up(sql.relation(target)))
     found = {rows: total for rows, total in live.items() if rows in wanted}
     where = ledger.place(target.catalog, contract.ledger.schema)
     missing = sorted(wanted - found.keys(), key=lambda rows: (rows.slice, rows.fingerprint))
     keepers = ledger.keepers(session, where, target, run, missing)
     most = sorted(keepers, key=lambda run_id: len(keepers[run_id]), reverse=True)[:KEEPERS_READ_MAX]
     for run_id in most:
-        kept = _kept(session, contract, target, where, run_id, scope, measure)
+        kept = adding.up_kept(where, run_id)
         found |= {rows: kept[rows] for rows in keepers[run_id] if rows in kept}
     return found
 
@@ -54,36 +56,40 @@ def _sides(run: LedgerRun) -> set[SliceRows]:
     return {each for each in sides if each.fingerprint != none}
 
 
-def _kept(
-    session: SqlSession, contract: Contract, target: Target, where: str, run_id: str, scope: Scope, measure: str
-) -> dict[SliceRows, Number | None]:
-    """Return what the rows add up to that one run replaced; nothing where they cannot be read as rows of the table."""
-    (keeper,) = ledger.find(session, where, run_id)
-    try:
-        rows = replaced_rows(session, contract, target, keeper)
-    except Refused:  # the table has other columns by now, or its rows are of another method
-        return {}
-    return dict(_summed(session, contract, target, f"({rows}) AS kept_rows", scope, measure))
+@dataclass(frozen=True, slots=True)
+class _Adding:
+    """A measure that is added up, slice by slice, in rows of a target's shape."""
 
+    session: SqlSession
+    contract: Contract
+    target: Target
+    scope: Scope
+    measure: str
 
-def _summed(
-    session: SqlSession, contract: Contract, target: Target, rows: str, scope: Scope, measure: str
-) -> Iterator[tuple[SliceRows, Number | None]]:
-    """Yield every slice that has rows, with what they add up to, added up by the database."""
-    dialect = session.dialect
-    column, summed = sql.slice_column(contract, target), target.column(measure)
-    shown = dialect.shown(quote(measure), summed, sql.scales(contract)[measure])
-    sums_of_slices = (
-        f"SELECT {sql.SLICE} AS slice, count(*) AS row_count, sum({sql.HASH}) AS total, sum({shown}) AS amount\n"
-        f"FROM ({sql.rows_select(dialect, contract, target, rows, scope)}) AS scoped_rows GROUP BY 1"
-    )
-    text = dialect.slice_text("slice", column)
-    for value, count, total, amount in session.execute(
-        f"SELECT {text}, row_count, total, amount FROM ({sums_of_slices}) AS slices"
-    ):
+    def up_kept(self, where: str, run_id: str) -> dict[SliceRows, Number | None]:
+        """Return the sums of the rows that one run replaced; none where these cannot be read as rows of the table."""
+        (keeper,) = ledger.find(self.session, where, run_id)
         try:
-            label = label_of(scope, column, value)
-        except ValueError:  # a value that is no slice, which no run has put there
-            continue
-        fingerprint = Fingerprint(int(count), int(total))
-        yield SliceRows(label, str(fingerprint)), exact_number(amount, summed.family)
+            rows = replaced_rows(self.session, self.contract, self.target, keeper)
+        except Refused:  # the table has other columns by now, or its rows are of another method
+            return {}
+        return dict(self.up(f"({rows}) AS kept_rows"))
+
+    def up(self, rows: str) -> Iterator[tuple[SliceRows, Number | None]]:
+        """Yield every slice that has rows, with their sum, added up by the database."""
+        dialect, contract, target = self.session.dialect, self.contract, self.target
+        column, summed = sql.slice_column(contract, target), target.column(self.measure)
+        shown = dialect.shown(quote(self.measure), summed, sql.scales(contract)[self.measure])
+        of_slices = (
+            f"SELECT {sql.SLICE} AS slice, count(*) AS row_count, sum({sql.HASH}) AS total, sum({shown}) AS amount\n"
+            f"FROM ({sql.rows_select(dialect, contract, target, rows, self.scope)}) AS scoped_rows GROUP BY 1"
+        )
+        text = dialect.slice_text("slice", column)
+        statement = f"SELECT {text}, row_count, total, amount FROM ({of_slices}) AS slices"
+        for value, count, total, amount in self.session.execute(statement):
+            try:
+                label = label_of(self.scope, column, value)
+            except ValueError:  # a value that is no slice, which no run has put there
+                continue
+            fingerprint = Fingerprint(int(count), int(total))
+            yield SliceRows(label, str(fingerprint)), exact_number(amount, summed.family)
