@@ -7,15 +7,14 @@ that is no longer included. What a condition says is only taken in where it comp
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
 from reslice.audit.known import Known
+from reslice.audit.reached import reached
 from reslice.audit.values import CLOCK, Names, Value, value_of
 from reslice.contract import Unit
 from reslice.reading.marks import MARK
@@ -38,10 +37,6 @@ _CALLS = {"toyyyymm": Unit.MONTH, "toyyyymmdd": Unit.DAY, "trunc": Unit.DAY, "to
 _MONTH_TEXT = re.compile(r"(\d{4})-?(\d\d)")
 _OPPOSITES: dict[type, type[exp.Binary]] = {exp.LT: exp.GTE, exp.LTE: exp.GT, exp.GT: exp.LTE, exp.GTE: exp.LT}
 _SECONDS_OF_DAY = 86_400
-
-
-_REACHED: WeakKeyDictionary[JobQuery, tuple[int, list[exp.Select]]] = WeakKeyDictionary()
-"""What was found for queries that are judged now: every rule asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,42 +185,6 @@ def _any_of(condition: exp.Or) -> Iterator[_Compared]:
     is_list = len(parts) == len(list(condition.flatten())) and all(kind in ("equal", "in") for _, kind, _, _ in parts)
     if is_list and len({subject.column.sql() for subject, _, _, _ in parts}) == 1:
         yield parts[0][0], "in", [node for _, _, nodes, _ in parts for node in nodes], False
-
-
-def reached(query: JobQuery, start: exp.Expr | None = None) -> list[exp.Select]:
-    """Return every SELECT that the rows of a query come from, those of WITH and of stages too."""
-    if start is not None:
-        return _reached(query, start)
-    known = _REACHED.get(query)
-    if known is None or known[0] != len(query.named):  # a query gets to know its stages after it is read
-        known = _REACHED[query] = (len(query.named), _reached(query, query.tree))
-    return known[1]
-
-
-def _reached(query: JobQuery, start: exp.Expr) -> list[exp.Select]:
-    found: list[exp.Select] = []
-    pending, seen = [start], set()
-    while pending:
-        tree = pending.pop(0)
-        if id(tree) in seen:
-            continue
-        seen.add(id(tree))
-        for select in query.parts(tree, exp.Select):
-            if id(select) not in seen or select is tree:
-                seen.add(id(select))
-                found.append(select)
-                pending += [inner for inner in query.relations(select).values() if inner is not None]
-    return list(_unlike(found))
-
-
-def _unlike(selects: Iterable[exp.Select]) -> Iterator[exp.Select]:
-    """Yield each SELECT that is not word for word one before it."""
-    before: defaultdict[tuple[str, ...], list[exp.Select]] = defaultdict(list)
-    for select in selects:
-        alike = before[tuple(each.alias_or_name for each in select.expressions)]
-        if select not in alike:
-            alike.append(select)
-            yield select
 
 
 def query_conditions(query: JobQuery, marks: Names, start: exp.Expr | None = None) -> list[Condition]:

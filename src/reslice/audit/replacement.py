@@ -21,9 +21,9 @@ from reslice.audit.predicates import (
     leaf_of,
     query_conditions,
     range_of,
-    reached,
     subject_of,
 )
+from reslice.audit.reached import reached
 from reslice.audit.scope import is_stage_name, shown_range
 from reslice.audit.values import Value, value_of
 from reslice.audit.write import Way, Write

@@ -9,9 +9,10 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-from reslice.audit.predicates import reached
+from reslice.audit.reached import reached
 from reslice.audit.values import CLOCK_NAMES, COLUMN_CLOCKS
 from reslice.reading.marks import MARK
+from reslice.reading.nodes import inside
 from reslice.reading.outputs import JobQuery
 
 _CLOCKS = (
@@ -27,6 +28,7 @@ _CLOCKS = (
     exp.UtcTime,
     exp.UtcTimestamp,
 )
+_QUERIES = (exp.Query, exp.Subquery)
 _CHANCES = (exp.Rand, exp.Randn, exp.Uuid)
 _CHANCE_NAMES = frozenset(
     {"random", "rand", "rand32", "rand64", "randcanonical", "randn", "randstr", "uniform", "normal", "zipf"}
@@ -160,13 +162,12 @@ def _conditions(select: exp.Select) -> Iterator[exp.Expr]:
 def _calls(part: exp.Expr) -> Iterator[tuple[exp.Expr, Sort]]:
     """Yield the calls in a part of a SELECT that are not in a query within it."""
     pending = [part]
-    while pending:
-        each = pending.pop(0)
+    for each in pending:  # goes on over what is added meanwhile
         sort = sort_of(each)
         if sort is not None:
             yield each, sort
-        elif not isinstance(each, exp.Query | exp.Subquery):
-            pending += each.iter_expressions()
+        elif not isinstance(each, _QUERIES):
+            pending += inside(each)
 
 
 def _is_constant(value: exp.Expr) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from reslice.audit.predicates import leaf_of, reached, subject_of
+from reslice.audit.predicates import leaf_of, subject_of
+from reslice.audit.reached import reached
 from reslice.reading.outputs import JobQuery
 from reslice.reading.statements import flat
 

@@ -40,11 +40,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from reslice.audit.finding import Sort
-from reslice.audit.predicates import reached
+from reslice.audit.reached import reached
 from reslice.audit.rule import Found
 from reslice.audit.scope import place_of
 from reslice.audit.unstable import is_id_name
 from reslice.audit.write import Way, Write
+from reslice.reading.nodes import inside
 from reslice.reading.statements import flat
 
 HELP = "say the order: columns that decide, and a key of the row last"
@@ -147,13 +148,12 @@ def _read(select: exp.Select) -> list[exp.Expr]:
 def _own(select: exp.Select, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
     """Yield the parts of a kind that are a SELECT's own, and not those of a query within it."""
     pending = [*select.expressions, select.args.get("qualify"), select.args.get("order")]
-    while pending:
-        each = pending.pop(0)
+    for each in pending:  # goes on over what is added meanwhile
         if each is None or isinstance(each, exp.Query):
             continue
         if isinstance(each, kind):
             yield each
-        pending += each.iter_expressions()
+        pending += inside(each)
 
 
 def _limit(select: exp.Select) -> exp.Expr | None:

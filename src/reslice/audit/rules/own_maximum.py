@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from reslice.audit.finding import Sort
-from reslice.audit.predicates import reached
+from reslice.audit.reached import reached
 from reslice.audit.rule import Found
 from reslice.audit.scope import own_names, place_of
 from reslice.audit.values import value_of

@@ -40,7 +40,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from reslice.audit.predicates import Condition, conditions, is_dated, query_conditions, reached
+from reslice.audit.predicates import Condition, conditions, is_dated, query_conditions
+from reslice.audit.reached import reached
 from reslice.audit.rule import Found
 from reslice.audit.scope import asked, shown_range
 from reslice.audit.values import CLOCK

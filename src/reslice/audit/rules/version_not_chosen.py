@@ -37,7 +37,7 @@ from sqlglot import exp
 from reslice.audit.aggregate import is_aggregate
 from reslice.audit.known import name_of
 from reslice.audit.naming import is_run_name
-from reslice.audit.predicates import reached
+from reslice.audit.reached import reached
 from reslice.audit.read_query import ReadQuery
 from reslice.audit.rule import Found
 from reslice.audit.scope import place_of
