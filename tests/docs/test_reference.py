@@ -158,7 +158,7 @@ def test_every_form_of_a_range_is_read(form: str, meaning: str) -> None:
 
 def test_the_json_of_real_commands_has_the_fields_of_the_page(project: Path) -> None:
     of_a_target = ("plan", "run", "verify", "status", "restore", "history", "show", "init", "doctor", "versions")
-    commands = (*of_a_target, "audit", "rule")
+    commands = (*of_a_target, "audit", "rule", "studio")
     told: dict[str, set[str]] = {name: set() for name in (*commands, "plan --sql")}
     for field, of in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", tables_of("commands.md")["json"], re.MULTILINE):
         for name in commands if of.strip() == "all" else of.strip().split(", "):
@@ -178,6 +178,7 @@ def test_the_json_of_real_commands_has_the_fields_of_the_page(project: Path) -> 
         "versions": ("versions", "daily_orders"),
         "audit": ("audit", "sql"),
         "rule": ("rule", "RS101"),
+        "studio": ("studio", "--export", "copy"),
     }
     for name, command in words.items():
         code, out = reslice(project, *command, "--json")
