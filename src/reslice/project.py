@@ -233,8 +233,8 @@ def actor() -> str:
 
 
 def sayable(text: str) -> str:
-    """Return text that every database can hold: what a shell gave that is no UTF-8 becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
+    """Return text that every database can hold: what is no UTF-8, as a shell may give it, and NUL become a `?`."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def misused(kind: str, about: str, asked: str, found: str, after: str) -> Misused:

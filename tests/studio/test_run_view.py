@@ -235,13 +235,16 @@ def test_targets_with_ledgers_of_their_own(engine: Database) -> None:
     assert unclear.status == 404 and "r-0001 of one, r-0001 of two" in " ".join(Page(unclear.text).text.split())
 
 
-def test_an_unknown_run_is_said_in_four_parts(orders: Orders) -> None:
-    changed(orders)
+@pytest.mark.parametrize(
+    ("asked", "named"), [("r-9999", "'r-9999'"), ("%00", "'?'"), ("%F0%9F%A7%BE", "'\N{RECEIPT}'")]
+)
+def test_an_unknown_run_is_said_in_four_parts(orders: Orders, asked: str, named: str) -> None:
+    orders.run(D1)
     with pages_of(orders) as studio:
-        answer = studio.get("run/r-9999")
+        answer = studio.get(f"run/{asked}")
     assert answer.status == 404
     text = " ".join(Page(answer.text).text.split())
-    assert "run_unknown Asked: a RUN is an id" in text and "no run matches 'r-9999'" in text and "Next:" in text
+    assert "run_unknown Asked: a RUN is an id" in text and f"no run matches {named}" in text and "Next:" in text
 
 
 def test_a_copy_has_no_form_and_every_recorded_group(orders: Orders) -> None:
