@@ -123,16 +123,16 @@ def _run(commands: tuple[tuple[str, tuple[str, ...]], ...], project: Path) -> st
 
 def _called(command: str, project: Path) -> str:
     """Run one command of reslice in this process, and return what it prints."""
-    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    said = io.BytesIO()
+    stream = io.TextIOWrapper(said, encoding="utf-8", write_through=True)
     with (
         mock.patch.dict(os.environ, _environment() | {"COLUMNS": "80"}),
         chdir(project),
-        redirect_stdout(said),
-        redirect_stderr(said),
+        redirect_stdout(stream),
+        redirect_stderr(stream),
     ):
         cli.main(shlex.split(command)[1:])
-    assert isinstance(said.buffer, io.BytesIO)
-    return said.buffer.getvalue().decode()
+    return said.getvalue().decode()
 
 
 def _environment() -> dict[str, str]:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-RESLICE = Path(sys.executable).with_name("reslice")
+from reslice import cli
 
 
 def reslice(project: Path, *words: str, code: int = 0) -> dict[str, Any]:
     """Run one command that must end with this exit code, and return its JSON."""
-    ended = subprocess.run(
-        [RESLICE, "-C", project, *words, "--json"], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert ended.returncode == code, ended.stdout + ended.stderr
-    answer: dict[str, Any] = json.loads(ended.stdout)
+    out, err = io.BytesIO(), io.BytesIO()
+    stdout, stderr = (io.TextIOWrapper(each, encoding="utf-8", write_through=True) for each in (out, err))
+    with redirect_stdout(stdout), redirect_stderr(stderr):
+        ended = cli.main(["-C", str(project), *words, "--json"])
+    assert ended == code, out.getvalue() + err.getvalue()
+    answer: dict[str, Any] = json.loads(out.getvalue())
     return answer
 
 

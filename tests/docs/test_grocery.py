@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -122,28 +123,41 @@ def cents_of(sales: dict[Key, Sales]) -> int:
     return sum(row.cents for row in sales.values())
 
 
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with the published data and empty targets, to be copied."""
+    project = tmp_path_factory.mktemp("grocery") / "loaded"
+    load.load(project)
+    return project
+
+
+@pytest.fixture
+def project(loaded: Path, tmp_path: Path) -> Path:
+    """Return a project of one's own, with the published data and empty targets."""
+    return copytree(loaded, tmp_path / "grocery")
+
+
 @pytest.mark.parametrize(
     "whole_year", [pytest.param(False, id="sample"), pytest.param(True, id="year", marks=pytest.mark.slow)]
 )
 def test_the_targets_follow_the_corrections_and_only_differing_slices_are_written(
-    tmp_path: Path, whole_year: bool
+    project: Path, whole_year: bool
 ) -> None:
     day_of = cache(independent.local_day)
     lines = [line for line in independent.parquet_lines() if whole_year or day_of(line.sold_at) in SAMPLE]
     before = expected(lines, whole_year=whole_year)
     after = expected(independent.corrected_lines(lines), whole_year=whole_year)
-    load.load(tmp_path)
-    runs = {target: first_run(tmp_path, target, range_of(target, whole_year), before[target]) for target in RANGES}
-    assert len(correct.correct(tmp_path)) == 11
+    runs = {target: first_run(project, target, range_of(target, whole_year), before[target]) for target in RANGES}
+    assert len(correct.correct(project)) == 11
     for target, run in runs.items():
         differing = {moment for moment in DIFFERING[target] if whole_year or moment.month != 7}
         assert differing_between(before[target], after[target]) == differing
         words = (target, range_of(target, whole_year))
-        assert not_equal(tmp_path, *words) == {named(target, moment) for moment in differing}
-        healed = second_run(tmp_path, *words, (before[target], after[target]))
-        assert_written(tmp_path, target, run, differing, {moment for moment, _ in after[target]})
-        reslice(tmp_path, "restore", healed, "--yes")
-        assert sales_of(tmp_path, target) == before[target]
+        assert not_equal(project, *words) == {named(target, moment) for moment in differing}
+        healed = second_run(project, *words, (before[target], after[target]))
+        assert_written(project, target, run, differing, {moment for moment, _ in after[target]})
+        reslice(project, "restore", healed, "--yes")
+        assert sales_of(project, target) == before[target]
 
 
 def first_run(project: Path, target: str, words: str, before: dict[Key, Sales]) -> str:
@@ -181,10 +195,9 @@ def assert_written(project: Path, target: str, first_run: str, differing: set[An
 
 
 @pytest.fixture(scope="module")
-def november(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def november(loaded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a project whose hours around the autumn's clock change have been run, before the corrections."""
-    project = tmp_path_factory.mktemp("november")
-    load.load(project)
+    project = copytree(loaded, tmp_path_factory.mktemp("november") / "grocery")
     reslice(project, "run", HOURLY, "2017-11-04..2017-11-06")
     return project
 
@@ -205,27 +218,25 @@ def test_an_hour_may_not_lose_its_only_sale_without_consent(november: Path) -> N
     assert HOUR_EMPTIED in str(stopped["error"]["found"])
 
 
-def test_the_control_finds_that_date_trunc_takes_two_hours_for_one(tmp_path: Path) -> None:
-    load.load(tmp_path)
-    source = tmp_path / "sql" / "hourly_store_sales.sql"
+def test_the_control_finds_that_date_trunc_takes_two_hours_for_one(project: Path) -> None:
+    source = project / "sql" / "hourly_store_sales.sql"
     text = source.read_text(encoding="utf-8")
     wrong = text.replace("time_bucket(INTERVAL 1 HOUR, sold_at)", "date_trunc('hour', sold_at)")
     assert wrong != text
     source.write_text(wrong, encoding="utf-8")
-    reslice(tmp_path, "run", HOURLY, "2017-11-04")
-    refused = reslice(tmp_path, "run", HOURLY, "2017-11-05", code=3)
+    reslice(project, "run", HOURLY, "2017-11-04")
+    refused = reslice(project, "run", HOURLY, "2017-11-05", code=3)
     assert refused["error"]["kind"] == "control_differs"
     assert HOUR_EMPTIED in str(refused["error"]["found"])
 
 
-def test_one_day_with_the_days_its_corrections_touch_heals_the_year(tmp_path: Path) -> None:
-    load.load(tmp_path)
-    reslice(tmp_path, "run", DAILY, "2017")
-    correct.correct(tmp_path)
-    healed = reslice(tmp_path, "run", DAILY, "2017-03-08", "--with-affected")
+def test_one_day_with_the_days_its_corrections_touch_heals_the_year(project: Path) -> None:
+    reslice(project, "run", DAILY, "2017")
+    correct.correct(project)
+    healed = reslice(project, "run", DAILY, "2017-03-08", "--with-affected")
     assert healed["slice"]["count"] == len(DIFFERING[DAILY] | {DAY_CORRECTED_WITHOUT_EFFECT})
-    assert slices_written_by(tmp_path, DAILY, healed["run"]) == DIFFERING[DAILY]
-    assert reslice(tmp_path, "run", DAILY, "2017")["outcome"] == "unchanged"
+    assert slices_written_by(project, DAILY, healed["run"]) == DIFFERING[DAILY]
+    assert reslice(project, "run", DAILY, "2017")["outcome"] == "unchanged"
 
 
 def test_the_loaded_facts_are_the_published_data(tmp_path: Path) -> None:
@@ -233,9 +244,8 @@ def test_the_loaded_facts_are_the_published_data(tmp_path: Path) -> None:
     assert [sales_of(tmp_path, target) for target in (HOURLY, DAILY, MONTHLY)] == [{}, {}, {}]
 
 
-def test_a_correction_is_recorded_once(tmp_path: Path) -> None:
-    load.load(tmp_path)
-    correct.correct(tmp_path)
-    assert correct.correct(tmp_path) == []
-    found = query(tmp_path / load.DATABASE, "SELECT count(*), count(DISTINCT basket_id) FROM basket_corrections")
+def test_a_correction_is_recorded_once(project: Path) -> None:
+    correct.correct(project)
+    assert correct.correct(project) == []
+    found = query(project / load.DATABASE, "SELECT count(*), count(DISTINCT basket_id) FROM basket_corrections")
     assert found == [(11, 11)]

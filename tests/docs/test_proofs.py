@@ -173,19 +173,17 @@ def test_a_job_by_hand_that_finds_nothing_changed(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "case"),
     [
-        ("SQL delete_insert duckdb", "C2"),
-        ("SQL upsert duckdb", "C2"),
         ("SQL upsert duckdb", "C9"),
-        ("Python delete_insert duckdb", "C9"),
         ("Python append postgresql", "C2"),
-        ("SQL upsert postgresql", "C2"),
     ],
 )
 def test_a_job_by_hand(name: str, case: str, tmp_path: Path) -> None:
     live(SETUPS[name], case, tmp_path)
 
 
-@pytest.mark.parametrize(("way", "case"), [("append", "C1"), ("delete_insert_by_date", "C2")])
+@pytest.mark.parametrize(
+    ("way", "case"), [pytest.param("append", "C1", marks=pytest.mark.slow), ("delete_insert_by_date", "C2")]
+)
 def test_a_job_of_dbt(way: str, case: str, tmp_path: Path) -> None:
     live(SETUPS[f"dbt-duckdb {way} duckdb"], case, tmp_path)
 
