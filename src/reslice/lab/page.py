@@ -85,7 +85,8 @@ def page_html(results: Results) -> str:
     """Return the whole page."""
     pages = Environment(loader=FileSystemLoader([_FOLDER, _SHARED]), autoescape=True, undefined=StrictUndefined)
     pages.trim_blocks = pages.lstrip_blocks = True
-    pages.globals |= {"figure": words.figure, "moved": words.moved, "counted": words.counted}
+    for function in (words.figure, words.moved, words.counted, words.command_shown):
+        pages.globals[function.__name__] = function
     style = _text(_SHARED / "base.css") + _text(_FOLDER / "lab.css")
     script = _text(_FOLDER / "lab.js")
     return pages.get_template("lab.html.j2").render(

@@ -81,14 +81,19 @@ def counted(number: int, noun: str) -> Markup:
     return Markup("{} {}").format(figure(number), noun if number == 1 else f"{noun}s")
 
 
-def date_shown(text: object) -> Markup:
-    """Return a day, or the words of one, that no line break takes apart."""
-    return Markup('<span class="date">{}</span>').format(text)
+def whole(text: object) -> Markup:
+    """Return a day, or another word, that no line break takes apart."""
+    return Markup('<span class="whole">{}</span>').format(text)
 
 
 def range_shown(days: Days) -> Markup:
     """Return a closed range; a line may break between its days."""
-    return Markup("{}<wbr>{}").format(date_shown(f"{days.start}.."), date_shown(days.end))
+    return Markup("{}<wbr>{}").format(whole(f"{days.start}.."), whole(days.end))
+
+
+def command_shown(line: str) -> Markup:
+    """Return a command; a line may break between its words."""
+    return Markup(" ").join(map(whole, line.split(" ")))
 
 
 def verdict(state: State) -> Verdict:
@@ -162,7 +167,7 @@ def _outside(state: State) -> Iterable[Markup]:
     days = [day for day in ALL_DAYS if day not in state.choice.days and not _is_day_equal(state, str(day))]
     if days:
         yield Markup("{}, outside the range, is not what the orders say: no run was asked for it.").format(
-            Markup(" and ").join(map(date_shown, days))
+            Markup(" and ").join(map(whole, days))
         )
 
 
@@ -191,7 +196,7 @@ def groups_inside(state: State, groups: Iterable[Group]) -> list[Group]:
 
 def named(groups: Sequence[Group]) -> Markup:
     """Return the keys of groups as words."""
-    return Markup(" and ").join(Markup("{} {}").format(date_shown(group.order_date), group.channel) for group in groups)
+    return Markup(" and ").join(Markup("{} {}").format(whole(group.order_date), group.channel) for group in groups)
 
 
 def answers(state: State) -> tuple[Answer, Answer]:
