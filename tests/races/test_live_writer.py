@@ -38,6 +38,11 @@ STATEMENTS = {
     "delete": f"DELETE FROM daily_orders WHERE order_date = '{D1}' AND channel = 'store'",
 }
 IN_PLACE = ["replace_slice", "merge"]
+KEYED = [
+    pytest.param(name, key, id=f"{name}, {'key' if key else 'no key'}", marks=() if is_sampled else pytest.mark.slow)
+    for name in STATEMENTS
+    for key, is_sampled in (("", True), (project.PRIMARY_KEY, name in ("insert", "update a key column")))
+]
 GUARDED = [name for name in STATEMENTS if name.startswith("update")]
 
 
@@ -103,8 +108,7 @@ def held_to(shared: Shared, name: str, ended: Ended, writer: Writer) -> None:
     ("method", "every"),
     [("replace_slice", 7), ("merge", 13), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in IN_PLACE)],
 )
-@pytest.mark.parametrize("key", ["", project.PRIMARY_KEY], ids=["no key", "key"])
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize(("name", "key"), KEYED)
 def test_a_write_at_every_statement(shared: Make, name: str, key: str, method: str, every: int) -> None:
     kinds = set()
     for place in places(shared, key, every, method):
