@@ -78,8 +78,8 @@ def played(shop: Shop, crew: Crew, asked: History) -> tuple[list[str], list[Any]
     relation = "daily_orders_current" if is_versioned else "daily_orders"
     ended, looks, seen = crew.play(jobs, (shop.url, relation))
     wrong = faults(shop, asked, model, first, ended, seen)
-    if looks < 5:
-        wrong.append(f"the reader looked only {looks} times")
+    if not looks:
+        wrong.append("the reader never looked")
     return wrong, ended, model
 
 
@@ -110,8 +110,8 @@ def held(shop: Shop, crew: Crew, seeds: range) -> Counter[str]:
 
 CHUNK = 20
 SEEDS = [
-    pytest.param(18, range(12), id="18-some"),
-    pytest.param(16, range(3), id="16-some"),
+    pytest.param(18, range(8), id="18-some"),
+    pytest.param(16, range(2), id="16-some"),
     *(
         pytest.param(version, range(first, first + CHUNK), id=f"{version}-{first}", marks=pytest.mark.slow)
         for version, count in ((18, 2000), (16, 260))
