@@ -154,17 +154,31 @@ def test_words_of_an_address_are_text(site: Served, query: str) -> None:
 
 
 @only("postgresql", "a DuckDB file has no password")
-def test_no_secret_is_on_a_page(engine: Database, tmp_path: Path) -> None:
+def test_no_secret_is_on_a_page(engine: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop(engine)
-    url = f"{engine.url}&password=s3cret-word"
-    contract = tmp_path / "secret.yml"
-    contract.write_text(shop.contract.read_text().replace(engine.url, url))
+    monkeypatch.setenv("SHOP_URL", f"{engine.url}&password=s3cret-word")
     shop.fill(days=2)
     shop.target().run("2025-11-01")
-    for name in ("daily_orders.sql", "control.sql"):
-        if not (tmp_path / name).exists():
-            (tmp_path / name).write_text((shop.folder / name).read_text())
+    contract = shop.contract
+    contract.write_text(contract.read_text().replace(engine.url, "${env:SHOP_URL}"))
     with served(contract) as site:
         for path in PATHS[:-1]:
             answer = site.get(path)
             assert answer.status == 200 and "s3cret" not in answer.text, path
+
+
+def test_a_fault_of_the_studio_is_told_without_its_insides(
+    site: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from reslice.studio.standing import Words
+
+    def fail(*_given: object) -> None:
+        raise ZeroDivisionError("secret insides")
+
+    monkeypatch.setattr(Words, "stands", fail)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    answer = site.get("target/daily_orders")
+    assert [type(site.bugs.pop())] == [ZeroDivisionError]
+    assert answer.status == 500
+    assert "a bug in reslice: ZeroDivisionError" in answer.text and "secret insides" not in answer.text
+    assert len(list(tmp_path.iterdir())) == 1  # the details, for whoever runs it

@@ -46,9 +46,7 @@ def test_a_target_stands_as_its_runs_left_it(shop: Shop) -> None:
     assert [day for day, state in found.items() if state == "no run"] == ["2026-03-30", "2026-03-31"]
     assert Counter(states(year_before).values()) == {"verified": 61}
     assert page.status == 200
-    assert (
-        page.text.count('class="cell published"') == 84 + 1
-    )  # and one in the legend, of 88 days less 3, less the last
+    assert page.text.count('class="cell published"') == 85 + 1  # 88 slices of 2026 less the 3 above, and the legend
     assert 'aria-label="2026-03-03: differs, r-0010' in page.text
 
 

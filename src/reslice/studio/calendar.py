@@ -21,6 +21,8 @@ from reslice.studio.standing import EXCEPTIONS, Stand, Standing
 WIDTH, HEIGHT, STEP_X, STEP_Y, LEFT, TOP = 24, 17, 28, 21, 40, 20
 """Of a cell, and from one to the next; what stands left of and above the first."""
 
+_STEP_HOURS = 16
+
 _PERIOD_LETTERS = {Unit.HOUR: 7, Unit.DAY: 4, Unit.WEEK: 4}
 """Of slices of these units those are shown together whose labels begin alike: a month of hours, a year of days."""
 STEPS = {Unit.HOUR: (1, 24), Unit.DAY: (7, 1), Unit.WEEK: (1, 13), Unit.MONTH: (1, 12), Unit.QUARTER: (1, 4)}
@@ -39,11 +41,17 @@ class Cell:
     stand: Stand
     column: int
     row: int
+    step: int = STEP_X
+
+    @property
+    def width(self) -> int:
+        """How wide it is."""
+        return self.step + WIDTH - STEP_X
 
     @property
     def x(self) -> int:
         """Its left edge."""
-        return LEFT + self.column * STEP_X
+        return LEFT + self.column * self.step
 
     @property
     def y(self) -> int:
@@ -61,11 +69,12 @@ class Block:
     beside: tuple[tuple[int, str], ...]
     columns: int
     rows: int
+    step: int = STEP_X
 
     @property
     def width(self) -> int:
         """How wide the picture is."""
-        return LEFT + self.columns * STEP_X
+        return LEFT + self.columns * self.step
 
     @property
     def height(self) -> int:
@@ -74,7 +83,7 @@ class Block:
 
     def x(self, column: int) -> int:
         """Return the left edge of a column."""
-        return LEFT + column * STEP_X
+        return LEFT + column * self.step
 
     def y(self, row: int) -> int:
         """Return where the words beside a row stand."""
@@ -161,14 +170,14 @@ def _hours(rows: list[_Row], zone: str) -> Iterator[Block]:
     for _, days in groupby(by_day, key=lambda each: each[0].day > 16):
         listed = list(days)
         cells = tuple(
-            Cell(label, stand, _place(moment, day, zone), row)
+            Cell(label, stand, _place(moment, day, zone), row, _STEP_HOURS)
             for row, (day, hours) in enumerate(listed)
             for label, (moment, stand) in hours
         )
         above = tuple((hour, f"{hour:02d}") for hour in range(0, 24, 4))
-        beside = tuple((row, f"{_MONTHS[day.month]} {day.day}") for row, (day, _) in enumerate(listed))
+        beside = tuple((row, str(day.day)) for row, (day, _) in enumerate(listed))
         first, last = listed[0][0], listed[-1][0]
-        yield Block(f"{first} to {last}", cells, above, beside, 25, len(listed))
+        yield Block(f"{first} to {last}", cells, above, beside, 25, len(listed), _STEP_HOURS)
 
 
 def _weeks(rows: list[_Row]) -> Block:

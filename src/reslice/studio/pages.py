@@ -6,7 +6,7 @@ import json
 import re
 from calendar import month_abbr
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -66,19 +66,24 @@ def signed(value: int | Decimal | str | None) -> str:
 
 
 def when(value: datetime | str | None) -> str:
-    """Return an instant to the minute, in UTC."""
+    """Return an instant to the minute, in UTC; the year of one that is not of this year."""
     if value is None:
         return ""
     text = value.isoformat() if isinstance(value, datetime) else value
     day = date.fromisoformat(text[:10])
-    return f"{day.day} {month_abbr[day.month]} {day.year} {text[11:16]}"
+    year = "" if day.year == datetime.now(UTC).year else f" {day.year}"
+    return f"{day.day} {month_abbr[day.month]}{year} {text[11:16]}"
 
 
 _DAYS = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?")
+_HOUR = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})[^.,]*")
 
 
 def said(range_text: str) -> str:
-    """Return a range of days as people say it, `2 to 4 Mar 2026`; any other as it is typed."""
+    """Return a range of days as people say it, `2 to 4 Mar 2026`, and hours likewise; any other as it is typed."""
+    hours = [_HOUR.fullmatch(each) for each in range_text.split("..")]
+    if all(hours):
+        return " to ".join(f"{said(hour[1])} {hour[2]}" for hour in hours if hour is not None)
     found = _DAYS.fullmatch(range_text)
     if found is None:
         return range_text.replace("..", " to ").replace(",", ", ")
