@@ -19,6 +19,7 @@ import pytest
 
 from docs import build, console, examples
 from reslice import cli
+from reslice.lab import sketches
 from reslice.retail import load
 from tests.docs.example_project import absent
 
@@ -83,7 +84,7 @@ def test_the_accident_is_what_the_append_does() -> None:
     load.create_pipeline(connection)
     for events in (load.initial_events(), load.follow_up_events()):
         load.load_events(connection, events, loaded_at=datetime(2026, 1, 4, 6, tzinfo=UTC))
-    append = (load.FOLDER / "append.sql").read_text().replace(":start", "$start").replace(":end", "$end")
+    append = sketches.filled("append", "$start", "$end")
     days = {"start": "2026-01-01", "end": "2026-01-02"}
     seen = []
     for _ in range(3):
