@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,27 @@ def table(folder: Path) -> list[Any]:
         return connection.execute(f"SELECT * FROM {project.FREE} ORDER BY ALL").fetchall()
 
 
-def test_killed_at_every_statement_of_pruning(old: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def killed() -> Iterator[Callable[..., int]]:
+    """Run in a child that is killed at a statement, or so many seconds after it began; return its exit status."""
+    killer = subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.killer"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert killer.stdin is not None and killer.stdout is not None
+    asked, answers = killer.stdin, killer.stdout
+
+    def run_and_kill(folder: Path, statement: int, delay: float | None = None) -> int:
+        what = {"contract": str(folder / "reslice.yml"), "target": project.FREE, "options": {"range": RANGE}}
+        asked.write(json.dumps({**what, "statement": statement, "delay": delay}) + "\n")
+        asked.flush()
+        status: int = json.loads(answers.readline())["status"]
+        return status
+
+    yield run_and_kill
+    killer.communicate(timeout=30)
+
+
+def test_killed_at_every_statement_of_pruning(old: Path, tmp_path: Path, killed: Callable[..., int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         statements = watched(patch)
         shutil.copytree(old, tmp_path / "undisturbed")
@@ -72,27 +93,19 @@ def test_killed_at_every_statement_of_pruning(old: Path, tmp_path: Path) -> None
     first = next(
         place for place, text in enumerate(statements.seen, start=1) if "prunings" in text and "EXISTS" in text
     )
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.killer"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert killed.stdin is not None and killed.stdout is not None
     for statement in range(first, len(statements.seen) + 1):
         folder = tmp_path / str(statement)
         shutil.copytree(old, folder)
-        asked = {"contract": str(folder / "reslice.yml"), "target": project.FREE, "options": {"range": RANGE}}
-        killed.stdin.write(json.dumps({**asked, "statement": statement}) + "\n")
-        killed.stdin.flush()
-        assert json.loads(killed.stdout.readline())["status"] == -9
+        assert killed(folder, statement) == -9
         assert held(folder) == before, statements.seen[statement - 1]
         assert table(folder) == table(old)
         again = run(folder)
         assert (again.outcome, "abandoned" in str(again.notes)) == (Outcome.UNCHANGED, False), "the run had ended"
         assert (held(folder), table(folder)) == (after, table(old))
-    killed.communicate(timeout=30)
     assert len(statements.seen) - first > 6
 
 
-def test_killed_within_the_commit_of_pruning(old: Path, tmp_path: Path) -> None:
+def test_killed_within_the_commit_of_pruning(old: Path, tmp_path: Path, killed: Callable[..., int]) -> None:
     """The commit itself: whichever way it fell, it fell whole."""
     with pytest.MonkeyPatch.context() as patch:
         statements = watched(patch)
@@ -103,22 +116,7 @@ def test_killed_within_the_commit_of_pruning(old: Path, tmp_path: Path) -> None:
     for place in range(6):
         folder = tmp_path / str(place)
         shutil.copytree(old, folder)
-        asked = {
-            "contract": str(folder / "reslice.yml"),
-            "target": project.FREE,
-            "options": {"range": RANGE},
-            "statement": len(statements.seen),
-            "delay": place * 0.001,
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.crash.killer"],
-            cwd=ROOT,
-            input=json.dumps(asked) + "\n",
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert json.loads(done.stdout)["status"] in (-9, 0)
+        assert killed(folder, len(statements.seen), place * 0.001) in (-9, 0)
         assert held(folder) in wanted
         with duckdb.connect(str(folder / "orders.duckdb")) as connection:
             assert connection.execute("SELECT count(*) FROM reslice.runs WHERE state = 'requested'").fetchone() == (0,)
