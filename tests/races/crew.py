@@ -250,6 +250,7 @@ def read(pipe: Connection) -> None:
             seen: list[Seen] = []
             looks = 0
             with psycopg.connect(place, autocommit=True) as connection:
+                pipe.send("looks")
                 while not pipe.poll(0.001):
                     looks += 1
                     with suppress(psycopg.errors.UndefinedTable):  # the view is made by the first run
@@ -291,6 +292,7 @@ class Crew:
         """Let every job be done at the same time; return how each ended, how often was looked, and what was seen."""
         assert len(jobs) <= len(self._actors)
         self._reader.send(reader)
+        _answer(self._reader)  # it is there before anybody begins
         for pipe, job in zip(self._actors, jobs, strict=False):
             pipe.send(job)
         ended = [_answer(pipe) for pipe, _ in zip(self._actors, jobs, strict=False)]

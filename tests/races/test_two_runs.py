@@ -18,7 +18,7 @@ from reslice.errors import Refused, ResliceError
 from reslice.values import Run, State
 from tests import orders_project as project
 from tests.model import Call
-from tests.model_rows import Order
+from tests.model_rows import Order, Row
 from tests.races.conftest import D1, D2, D3, Shared
 from tests.races.interleaving import Beside, Ended, Seen, before, is_fence, outcome, run
 
@@ -180,6 +180,19 @@ def test_other_slices_are_in_nobodys_way(shared: Make, filled: bool, every: int)
         assert (outcome(first), outcome(second)) == ("published", "published")
         assert rows_of(made) == Counter(row.values for row in made.new(ALL).rows)
         assert project.generation_of(made.connection) == 2 + filled
+
+
+def test_another_first_run_of_a_table_with_rows_is_published_meanwhile(shared: Make) -> None:
+    """Its rows bear a run that the ledger, when it was looked at, did not know yet: no version is unknown."""
+    first, other = Call(project.FREE, D1, D1), Call(project.FREE, D3, D3)
+    by_hand = [Row(day, "web", 1, Decimal("1.50"), False, "by hand") for day in (D1, D3)]
+    for place in range(1, 20):
+        made = shared(filled=False, method="append_version")
+        project.insert_rows(made.connection, by_hand)
+        ended = beside(made, first, other, place)
+        assert tuple(map(outcome, ended)) == ("published", "published"), place
+        day_rows = Counter(row.values for row in made.new(ALL).current if row.order_date in (D1, D3))
+        assert rows_of(made) == day_rows
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(60, marks=pytest.mark.slow)])

@@ -26,13 +26,24 @@ def with_versions(session: Catalog, contract: Contract, target: Target) -> Targe
     if not can_have_versions(contract, target):
         return target
     where = sql.dotted(target.catalog, contract.ledger.schema)
-    has_ledger = any(table == "versions" for table, *_ in session.columns_in(target.catalog, contract.ledger.schema))
-    if not has_ledger or not session.execute(versions.any_select(where, target)):
-        _refuse_unknown_versions(session, contract, target)
-    if not has_ledger:
+    known = _known(session, contract, target, where)
+    if not known:
+        refusal = _unknown_versions(session, contract, target)
+        if refusal is not None:  # unless another first run was published between the two looks
+            known = _known(session, contract, target, where)
+            if not known:
+                raise refusal
+    if known is None:
         return target
     pointers = versions.current_pointers(where, target)
     return replace(target, current=versions.rows_select(session.dialect, contract, target, where, pointers))
+
+
+def _known(session: Catalog, contract: Contract, target: Target, where: str) -> bool | None:
+    """Whether the ledger knows a version of the table; None when it does not know of versions."""
+    if not any(table == "versions" for table, *_ in session.columns_in(target.catalog, contract.ledger.schema)):
+        return None
+    return bool(session.execute(versions.any_select(where, target)))
 
 
 def can_have_versions(contract: Contract, target: Target) -> bool:
@@ -42,23 +53,24 @@ def can_have_versions(contract: Contract, target: Target) -> bool:
     return families.get(stamp) is Family.TEXT and families.get(cut, Family.OTHER) in CAN_BE_CUT
 
 
-def _refuse_unknown_versions(session: Catalog, contract: Contract, target: Target) -> None:
-    """Refuse a table whose versions the ledger does not know: readers would have all of them at once."""
+def _unknown_versions(session: Catalog, contract: Contract, target: Target) -> Refused | None:
+    """Return why a table with versions is refused when the ledger knows none: readers would have all of them at once."""
     if target.kind != "table" or not {column.name for column in contract.grain} <= {c.name for c in target.columns}:
-        return
+        return None
     stamp = quote(versions.stamp_column(contract))
     is_id = session.dialect.matches(stamp, versions.RUN_IDS)
     if not session.execute(f"SELECT 1 FROM {sql.target_name(target)} WHERE {is_id} LIMIT 1"):
-        return
+        return None
     rows = session.execute(versions.several_select(session.dialect, contract, target))
-    if rows:
-        key, stamps = rows[0]
-        found = (
-            f"({key}) has rows of {stamps} in {target.resolved}, and the ledger in schema {contract.ledger.schema}"
-            " knows of no version of this table: it was renamed or copied, or has lost its ledger"
-        )
-        after = "give the table its name and its ledger back, or replace its rows once by  method: replace_slice"
-        raise _refused(contract, "versions_unknown", found, after)
+    if not rows:
+        return None
+    key, stamps = rows[0]
+    found = (
+        f"({key}) has rows of {stamps} in {target.resolved}, and the ledger in schema {contract.ledger.schema}"
+        " knows of no version of this table: it was renamed or copied, or has lost its ledger"
+    )
+    after = "give the table its name and its ledger back, or replace its rows once by  method: replace_slice"
+    return _refused(contract, "versions_unknown", found, after)
 
 
 CAN_BE_CUT = frozenset({Family.DATE, Family.TIMESTAMP, Family.TIMESTAMPTZ, Family.TEXT, Family.INTEGER})
