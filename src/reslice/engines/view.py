@@ -54,7 +54,7 @@ def can_have_versions(contract: Contract, target: Target) -> bool:
 
 
 def _unknown_versions(session: Catalog, contract: Contract, target: Target) -> Refused | None:
-    """Return why a table with versions is refused when the ledger knows none: readers would have all of them at once."""
+    """Return why a table with versions is refused of which the ledger knows none: readers would have all at once."""
     if target.kind != "table" or not {column.name for column in contract.grain} <= {c.name for c in target.columns}:
         return None
     stamp = quote(versions.stamp_column(contract))
