@@ -15,7 +15,9 @@ _PLAIN = {"→": "->", "…": "...", "\N{MULTIPLICATION SIGN}": "x"}
 """What stands in for our own signs where the terminal's encoding lacks them."""
 
 
-_COMMAND = re.compile(r"\breslice (?=(?:plan|run|verify|status|history|show|restore|versions|init|doctor|prove|studio)\b)")
+_COMMAND = re.compile(
+    r"\breslice (?=(?:plan|run|verify|status|history|show|restore|versions|init|doctor|prove|studio)\b)"
+)
 
 
 def placed(text: str, place: str) -> str:
