@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -54,7 +56,21 @@ def make_shop(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "reslice.yml").write_text(CONTRACT)
     (folder / "daily.sql").write_text(SOURCE)
-    with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+    (folder / "shop.duckdb").write_bytes(_database())
+    return folder
+
+
+@cache
+def _database() -> bytes:
+    """Return the file of the database, which is made once."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "shop.duckdb"
+        _fill(path)
+        return path.read_bytes()
+
+
+def _fill(path: Path) -> None:
+    with duckdb.connect(str(path)) as connection:
         connection.execute(
             "CREATE TABLE orders AS SELECT * FROM (VALUES (100, DATE '2026-01-02', 'web', 12000::BIGINT),"
             " (101, DATE '2026-01-01', 'store', 4500), (102, DATE '2026-01-02', 'web', 7000),"
@@ -64,7 +80,6 @@ def make_shop(folder: Path) -> Path:
             "CREATE TABLE daily_orders (order_date DATE, channel VARCHAR, order_count BIGINT, amount_cents BIGINT)"
         )
         connection.executemany("INSERT INTO daily_orders VALUES (?, ?, ?, ?)", BEFORE)
-    return folder
 
 
 def rows(shop: Path) -> list[tuple[Any, ...]]:
