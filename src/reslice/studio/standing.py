@@ -116,20 +116,30 @@ class Words:
         self._heard: dict[tuple[str, str, str], _Heard] = {}
         self._lock = threading.Lock()
 
-    def stands(self, engine: Engine, contract: Contract, compared: Compared | None) -> dict[str, Stand]:
-        """Return how each slice of a target stands of which anything is known."""
-        name, unit = contract.name, contract.slice.unit.value
+    def stands(
+        self, engine: Engine, contract: Contract, compared: Compared | None, newest: int | None = None
+    ) -> dict[str, Stand]:
+        """Return how each slice of a target stands of which anything is known.
+
+        Where the number of its `newest` run is known (0 where it has none), and was heard before, the ledger is not
+        asked what is new.
+        """
         with self._lock:
             heard = engine.ledger.look(
-                contract.ledger.schema, lambda session, where, _absent: self._hear(session, where, name, unit)
+                contract.ledger.schema, lambda session, where, _absent: self._hear(session, where, contract, newest)
             )
             words = {label: word for each in heard for label, word in each.words.items()}
             return stands(words, [refusal for each in heard for refusal in each.unreconciled.values()], compared)
 
-    def _hear(self, session: Session, where: str, name: str, unit: str) -> _Heard:
+    def _hear(self, session: Session, where: str, contract: Contract, newest: int | None) -> _Heard:
+        if newest == 0:
+            return _Heard()
+        name, unit = contract.name, contract.slice.unit.value
         heard = self._heard.get((where, name, unit))
         if heard is None or heard.mark is None or overview.mark(session, where, heard.run) != heard.mark:
             heard = self._heard[where, name, unit] = _Heard()
+        elif newest is not None and newest <= heard.through:
+            return heard
         heard.add(overview.hear(session, where, name, unit, heard.through))
         if heard.mark is None and heard.words:
             heard.run = next(iter(heard.words.values())).run

@@ -36,8 +36,9 @@ def view(ask: Ask) -> View:
     compared = ask.jobs.compared(contract.name)  # asked once: it may be answered while this page is made
     with ask.project.engine(read_only=True) as engine:
         now = engine.now()
-        found = ask.words.stands(engine, contract, compared)
         runs = _runs(engine, contract, wanted)
+        newest = (runs[0].number if runs else 0) if wanted == overview.Wanted(contract.name) else None
+        found = ask.words.stands(engine, contract, compared, newest)
     periods = calendar.periods(found, contract.slice.unit)
     period = _period(ask, contract, chosen, [name for name, _, _ in periods])
     shown = calendar.span(found, period, contract.slice, _last_due(contract, now))
