@@ -1,5 +1,5 @@
 -- A teaching sketch for throw-away copies: the days are deleted and inserted again in one transaction. Both statements
--- have the same two bounds. `reslice run` does this with its checks around it.
+-- have the same two bounds. A reslice run does this with its checks around it.
 BEGIN;
 
 DELETE FROM daily_orders
