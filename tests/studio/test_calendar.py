@@ -77,7 +77,8 @@ def test_weeks_months_and_quarters_stand_by_year() -> None:
 def test_periods_are_told_newest_first_with_what_asks_for_a_look() -> None:
     found = {"2025-12-31": PUBLISHED, "2026-01-01": DIFFERS, "2026-01-02": PUBLISHED, "../x": DIFFERS}
     assert calendar.periods(found, Unit.DAY) == [("2026", 2, 1), ("2025", 1, 0)]
-    assert calendar.periods({"2026-03": PUBLISHED, "2020-01": DIFFERS}, Unit.MONTH) == [("", 2, 1)]
+    months = {"2026-03": PUBLISHED, "2019-12": DIFFERS, "9999-12": PUBLISHED, "x": DIFFERS}
+    assert calendar.periods(months, Unit.MONTH) == [("9990s", 1, 0), ("2020s", 1, 0), ("2010s", 1, 1)]
 
 
 def test_a_period_reaches_from_its_first_known_slice_to_the_last_that_is_over() -> None:
@@ -88,5 +89,7 @@ def test_a_period_reaches_from_its_first_known_slice_to_the_last_that_is_over() 
     earlier = calendar.span(found, "2026", slice, date(2026, 1, 6))
     assert earlier is not None and earlier.text == "2026-01-05..2026-01-07"
     assert calendar.span(found, "2024", slice, date(2026, 1, 9)) is None
+    months = calendar.span({"2026-03": PUBLISHED, "9999-12": PUBLISHED}, "9990s", cut(Unit.MONTH), date(2026, 3, 1))
+    assert months is not None and months.count == 1  # one slice that lies far off does not draw all between
     stands = calendar.stands_of(shown, found)
     assert [stand.state.value for _, stand in stands.values()] == ["published", "no run", "differs", "no run", "no run"]

@@ -235,9 +235,23 @@ def test_hours_weeks_months_and_quarters_have_a_calendar_too(shop: Shop) -> None
     with served(shop.contract) as site:
         twin = site.get("target/monthly.json?from=2026-01&to=2026-02").json
         page = site.get("target/monthly").text
-    assert list(states(twin))[:3] == ["2025-12", "2026-01", "2026-02"] and twin["period"] == ""
+    assert list(states(twin))[:3] == ["2025-12", "2026-01", "2026-02"] and twin["period"] == "2020s"
     assert twin["chosen"]["commands"][0]["command"] == "reslice plan monthly 2026-01..2026-02"
     assert 'type="month"' in page and 'aria-label="2026-01: published, r-0001' in page
+
+
+def test_a_slice_that_lies_far_off_is_not_what_a_page_begins_with(shop: Shop) -> None:
+    shop.fill(days=3)
+    shop.order(77, "9999-12-31", "web", 5)
+    shop.target().run("2025-11-01..2025-11-03")
+    shop.declare({"daily_orders": UNCONTROLLED | {"guards": {"empty_slice": "allow"}}})
+    shop.target().run("9999-12-31")
+    shop.database.let_go()
+    with served(shop.contract) as site:
+        twin = site.get("target/daily_orders.json").json
+        far = site.get("target/daily_orders.json?period=9999").json
+    assert [each["period"] for each in twin["periods"]] == ["9999", "2025"] and twin["period"] == "2025"
+    assert states(far) == {"9999-12-31": "published"}
 
 
 @only("duckdb", "a server holds no file")

@@ -24,11 +24,11 @@ WIDTH, HEIGHT, STEP_X, STEP_Y, LEFT, TOP = 24, 17, 28, 21, 40, 20
 _STEP_HOURS = 16
 
 _PERIOD_LETTERS = {Unit.HOUR: 7, Unit.DAY: 4, Unit.WEEK: 4}
-"""Of slices of these units those are shown together whose labels begin alike: a month of hours, a year of days."""
+"""Slices of these units are shown together whose labels begin alike by so many letters."""
 STEPS = {Unit.HOUR: (1, 24), Unit.DAY: (7, 1), Unit.WEEK: (1, 13), Unit.MONTH: (1, 12), Unit.QUARTER: (1, 4)}
 """By how many slices a neighbour to the right, and one below, is later."""
-_PERIOD = re.compile(r"([0-9]{4}(-[0-9]{2})?)?")
-_YEARS_PER_BLOCK = 12
+_PERIOD = re.compile(r"[0-9]{4}(-[0-9]{2})?|[0-9]{3}0s")
+_YEARS_PER_BLOCK = 10
 _WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 _MONTHS = calendar.month_abbr
 
@@ -91,8 +91,9 @@ class Block:
 
 
 def period_of(label: str, unit: Unit) -> str:
-    """Return the period a slice is shown in; empty where all slices are shown together."""
-    return label[: _PERIOD_LETTERS.get(unit, 0)]
+    """Return the period that a slice is shown in: a month of hours, a year of days or weeks, a decade of others."""
+    letters = _PERIOD_LETTERS.get(unit)
+    return f"{label[:3]}0s" if letters is None else label[:letters]
 
 
 def periods(found: Mapping[str, Stand], unit: Unit) -> list[tuple[str, int, int]]:

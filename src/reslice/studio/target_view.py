@@ -40,8 +40,9 @@ def view(ask: Ask) -> View:
         newest = (runs[0].number if runs else 0) if wanted == overview.Wanted(contract.name) else None
         found = ask.words.stands(engine, contract, compared, newest)
     periods = calendar.periods(found, contract.slice.unit)
-    period = _period(ask, contract, chosen, [name for name, _, _ in periods])
-    shown = calendar.span(found, period, contract.slice, _last_due(contract, now))
+    due = _last_due(contract, now)
+    period = _period(ask, contract, chosen, due, [name for name, _, _ in periods])
+    shown = calendar.span(found, period, contract.slice, due)
     slices = {} if shown is None else calendar.stands_of(shown, found)
     listed = runs[:RUNS_PER_PAGE]
     values = about(contract, now) | {
@@ -107,12 +108,16 @@ def _last_due(contract: Contract, now: datetime) -> Moment:
     return last_over(now, contract.slice)
 
 
-def _period(ask: Ask, contract: Contract, chosen: Chosen | None, known: Sequence[str]) -> str:
-    """Return the period that is shown: the one asked for, that of the chosen range, or the newest."""
+def _period(ask: Ask, contract: Contract, chosen: Chosen | None, due: Moment, known: Sequence[str]) -> str:
+    """Return the period that is shown: the one asked for, that of the chosen range, or the newest that has begun."""
+    cut = contract.slice
     asked = ask.word("period")
     if chosen is not None and chosen.range is not None and asked not in known:
-        asked = calendar.period_of(chosen.range.label(chosen.range.end), contract.slice.unit)
-    return asked if asked in known else next(iter(known), "")
+        asked = calendar.period_of(chosen.range.label(chosen.range.end), cut.unit)
+    if asked in known:
+        return asked
+    now = calendar.period_of(Range(cut.unit, cut.timezone, due, due).text, cut.unit)
+    return next((each for each in known if each <= now), next(iter(known), ""))
 
 
 def _status_values(compared: Compared | None) -> dict[str, Any] | None:
