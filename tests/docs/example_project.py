@@ -18,13 +18,19 @@ from reslice import cli
 
 def reslice(project: Path, *words: str, code: int = 0) -> dict[str, Any]:
     """Run one command that must end with this exit code, and return its JSON."""
-    out, err = io.BytesIO(), io.BytesIO()
-    stdout, stderr = (io.TextIOWrapper(each, encoding="utf-8", write_through=True) for each in (out, err))
-    with redirect_stdout(stdout), redirect_stderr(stderr):
-        ended = cli.main(["-C", str(project), *words, "--json"])
-    assert ended == code, out.getvalue() + err.getvalue()
-    answer: dict[str, Any] = json.loads(out.getvalue())
+    ended, out, err = called(project, *words, "--json")
+    assert ended == code, out + err
+    answer: dict[str, Any] = json.loads(out)
     return answer
+
+
+def called(project: Path, *words: str) -> tuple[int, str, str]:
+    """Run one command in this process; return the exit code and what it says on each stream."""
+    said = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(each, encoding="utf-8", write_through=True) for each in said)
+    with redirect_stdout(out), redirect_stderr(err):
+        code = cli.main(["-C", str(project), *words])
+    return code, said[0].getvalue().decode(), said[1].getvalue().decode()
 
 
 def query(database: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -18,6 +18,7 @@ import pytest
 
 from docs import build, console, meanings, reference
 from reslice import approve, contract, errors, parameters, tables, values
+from tests.docs.example_project import called
 
 RESLICE = Path(sys.executable).with_name("reslice")
 DOCS = build.ROOT / "docs"
@@ -45,8 +46,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reslice(project: Path, *words: str) -> tuple[int, str]:
-    ended = subprocess.run([RESLICE, "-C", project, *words], capture_output=True, text=True, timeout=60, check=False)
-    return ended.returncode, ended.stdout
+    code, out, _ = called(project, *words)
+    return code, out
 
 
 @pytest.mark.parametrize("path", sorted(build.pages()), ids=lambda path: path.name)
