@@ -133,3 +133,12 @@ def test_a_copy_as_json(shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixtur
     found = json.loads(capsys.readouterr().out)
     assert (found["address"], found["export"]) == (None, str(copy / "index.html"))
     assert found["files_copied"] == len(json.loads((copy / "reslice-studio.json").read_text())["files"])
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a/" + "y" * 300])
+def test_a_name_that_no_folder_can_have_is_said(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert export(shop, tmp_path / name) == 2
+    err = capsys.readouterr().err
+    assert all(f"  {part}:" in err for part in ("asked", "found", "unchanged", "next")) and "bug" not in err

@@ -254,6 +254,18 @@ def test_a_slice_that_lies_far_off_is_not_what_a_page_begins_with(shop: Shop) ->
     assert states(far) == {"9999-12-31": "published"}
 
 
+@pytest.mark.parametrize("limit", ["9999-12-31", "0001-01-01", "9999 days ago", "yesterday"])
+def test_any_limit_of_what_is_closed_can_be_shown(shop: Shop, limit: str) -> None:
+    shop.fill(days=3)
+    shop.target().run("2025-11-01")
+    shop.declare({"daily_orders": UNCONTROLLED | {"guards": {"closed_through": limit}}})
+    shop.database.let_go()
+    with served(shop.contract) as site:
+        assert site.get().status == 200
+        twin = site.get("target/daily_orders.json").json
+    assert states(twin)["2025-11-01"] == "published"
+
+
 @only("duckdb", "a server holds no file")
 def test_a_file_that_somebody_holds_is_said_and_looked_at_again(shop: Shop, tmp_path: Path) -> None:
     import subprocess

@@ -72,11 +72,20 @@ def export(project: Project, folder: Path, *, name: str, place: str) -> int:
 
 def refuse(folder: Path) -> None:
     """Raise Misused[usage] when the folder holds anything that is not of an earlier copy."""
+    try:
+        found = _in_the_way(folder)
+    except (OSError, ValueError) as error:  # it cannot be looked at, or its name is none
+        found = getattr(error, "strerror", None) or str(error)
+    if found:
+        raise _misused(folder, found)
+
+
+def _in_the_way(folder: Path) -> str:
+    """Return why no copy is put there; empty when one may be."""
     if folder.is_dir():
-        if any(folder.iterdir()) and not (folder / LIST).is_file():
-            raise _misused(folder, "it is not empty, and holds no earlier copy; nothing in it is overwritten")
-    elif folder.exists() or folder.is_symlink():
-        raise _misused(folder, "it is there, and is no folder")
+        is_taken = any(folder.iterdir()) and not (folder / LIST).is_file()
+        return "it is not empty, and holds no earlier copy; nothing in it is overwritten" if is_taken else ""
+    return "it is there, and is no folder" if folder.exists() or folder.is_symlink() else ""
 
 
 def _misused(folder: Path, found: str, unchanged: str = "nothing was written") -> Misused:

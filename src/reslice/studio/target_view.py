@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -101,10 +101,10 @@ def _runs(engine: Engine, contract: Contract, wanted: overview.Wanted) -> tuple[
 
 def _last_due(contract: Contract, now: datetime) -> Moment:
     """Return the last slice that a run may be expected of: it is over, and the contract calls it closed."""
-    limit = closed_through(contract, now)
-    if limit is not None:
-        after = datetime.combine(limit + timedelta(days=1), time.min, ZoneInfo(contract.slice.timezone))
-        now = min(now, after)
+    limit, zone = closed_through(contract, now), ZoneInfo(contract.slice.timezone)
+    if limit is not None and limit < now.astimezone(zone).date():
+        first = date(1, 12, 31)  # the calendar has a slice before it, of any unit
+        now = datetime.combine(max(limit, first) + timedelta(days=1), time.min, zone)
     return last_over(now, contract.slice)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -51,7 +51,8 @@ def closed_through(contract: Contract, now: datetime) -> date | None:
     closed = contract.guards.closed_through
     if closed is None or closed.on is not None:
         return None if closed is None else closed.on
-    return now.astimezone(ZoneInfo(contract.slice.timezone)).date() - timedelta(days=closed.days_ago or 0)
+    today = now.astimezone(ZoneInfo(contract.slice.timezone)).toordinal()
+    return date.fromordinal(max(1, today - (closed.days_ago or 0)))
 
 
 def figures(found: dict[str, Stand]) -> dict[str, int]:
