@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
 
-from tests.browser.views import VIEWS, Seen, View, context_of, watched
+from tests.browser.views import VIEWS, Seen, View, context_of, installed, watched
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 Open = Callable[..., Seen]
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
         try:
-            started = playwright.chromium.launch(executable_path=found)
+            started = playwright.chromium.launch(executable_path=installed())
         except Error as error:
             if os.environ.get("CI") == "true":
                 raise

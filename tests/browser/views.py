@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -22,6 +23,7 @@ class View:
         return f"{self.width} {self.theme}"
 
 
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PHONE, DESK = 390, 1280
 VIEWS = tuple(View(width, theme) for width in (PHONE, DESK) for theme in cast("tuple[Theme, ...]", ("light", "dark")))
 
@@ -59,6 +61,11 @@ class Seen:
           return around(document.activeElement);
         }"""
         return bool(self.page.evaluate(shown))
+
+
+def installed() -> str | None:
+    """Return the browser that the system has; None leaves it to playwright."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def watched(context: BrowserContext) -> Seen:

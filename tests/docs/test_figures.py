@@ -31,6 +31,7 @@ OTHER_NUMBERS = {
     "way-out.md": {66500, 101200},  # 31800 + 34700, and once more
     "proofs.md": None,  # the rows of the comparison, see test_proofs
     "lab.md": {8000},  # a port
+    "studio.md": {100_000, 3650},  # the ledger that its test is about
     "writers.md": None,  # two stories of their own, which a test runs
     "postgres.md": None,  # a story of its own, which a test runs
 }
