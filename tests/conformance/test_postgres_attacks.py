@@ -39,7 +39,8 @@ PIECES = (
         "😀",
     ),
 )
-NAMES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
+NAMES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join).filter(lambda name: "${" not in name)
+"""Names of all that is hard; where a secret is asked for, a contract takes no name."""
 
 
 def in_bytes(name: str, most: int = 60) -> str:
