@@ -63,7 +63,7 @@ def test_the_page_is_not_put_into_a_frame(studio: Served, open_page: Open, tmp_p
 
 
 @pytest.mark.parametrize(
-    "name", ["index.html", "target/daily_orders.html", "target/daily_orders.2025.html", "run/r-0008.html"]
+    "name", ["index.html", "target/daily_orders.html", "target/daily_orders~2025.html", "run/r-0008.html"]
 )
 def test_a_copy_is_read_from_a_folder(copy: Path, open_page: Open, view: View, name: str) -> None:
     seen = open_page((copy / name).as_uri(), view)

@@ -91,5 +91,7 @@ def test_a_period_reaches_from_its_first_known_slice_to_the_last_that_is_over() 
     assert calendar.span(found, "2024", slice, date(2026, 1, 9)) is None
     months = calendar.span({"2026-03": PUBLISHED, "9999-12": PUBLISHED}, "9990s", cut(Unit.MONTH), date(2026, 3, 1))
     assert months is not None and months.count == 1  # one slice that lies far off does not draw all between
+    over = calendar.span({"2025-12-28": PUBLISHED}, "2025", slice, date(2026, 1, 9))
+    assert over is not None and over.text == "2025-12-28..2025-12-31"  # a gap at the end of a year stays one
     stands = calendar.stands_of(shown, found)
     assert [stand.state.value for _, stand in stands.values()] == ["published", "no run", "differs", "no run", "no run"]

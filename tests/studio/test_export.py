@@ -57,8 +57,8 @@ def test_a_copy_has_every_page_and_leads_from_each_to_each(shop: Shop, tmp_path:
     assert {
         "index.html",
         "target/daily_orders.html",
-        "target/daily_orders.2025.html",
-        "target/daily_orders.2026.html",
+        "target/daily_orders~2025.html",
+        "target/daily_orders~2026.html",
     } <= {*pages}
     reached: set[str] = set()
     for name in pages:
@@ -73,7 +73,7 @@ def test_a_copy_has_every_page_and_leads_from_each_to_each(shop: Shop, tmp_path:
             assert path.is_file(), f"{name} leads to {address}, which is not there"
             reached.add(path.relative_to(copy.resolve()).as_posix())
     assert set(pages) - {"target/daily_orders.html"} <= reached | {"index.html"}
-    assert json.loads((copy / "target" / "daily_orders.2025.json").read_text())["period"] == "2025"
+    assert json.loads((copy / "target" / "daily_orders~2025.json").read_text())["period"] == "2025"
 
 
 def test_a_copy_says_the_same_as_the_page(engine: Database, tmp_path: Path) -> None:
@@ -125,6 +125,23 @@ def test_a_folder_of_somebody_else_is_refused(
     err = capsys.readouterr().err
     assert all(f"  {part}:" in err for part in ("asked", "found", "unchanged", "next"))
     assert [path.read_text() for path in ([*place.iterdir()] if is_folder else [place])] == ["theirs"]
+
+
+def test_a_target_that_is_called_like_a_period_of_another_has_pages_of_its_own(shop: Shop, tmp_path: Path) -> None:
+    shop.fill("2025-12-01", days=62)
+    shop.declare({"daily_orders": UNCONTROLLED, "daily_orders.2025": UNCONTROLLED})
+    shop.target("daily_orders").run("2025-12..2026-01")
+    shop.target("daily_orders.2025").run("2025-12-01..2025-12-05")
+    assert export(shop, tmp_path / "copy") == 0
+    folder = tmp_path / "copy" / "target"
+    twins = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    assert {name: (twin["target"], twin["period"], len(twin["slices"])) for name, twin in twins.items()} == {
+        "daily_orders": ("daily_orders", "2026", 90),
+        "daily_orders~2025": ("daily_orders", "2025", 31),
+        "daily_orders~2026": ("daily_orders", "2026", 90),
+        "daily_orders.2025": ("daily_orders.2025", "2025", 31),
+        "daily_orders.2025~2025": ("daily_orders.2025", "2025", 31),
+    }
 
 
 def test_a_copy_as_json(shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

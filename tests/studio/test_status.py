@@ -54,6 +54,7 @@ def test_slices_stand_as_status_says(shop: Shop) -> None:
         twin = compared(site, "?range=2025-11-01..2025-11-05")
         page = site.get("target/daily_orders").text
     assert before["status"] is None
+    assert "not compared" not in page and "<dt>source differs</dt>" in page
     found = {each["slice"]: each["state"] for each in twin["slices"]}
     # the first is as it was published, which the ledger knew; two have no run, and the source has rows of them
     first_days = {f"2025-11-{day:02d}": found[f"2025-11-{day:02d}"] for day in range(1, 6)}

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from reslice.errors import Refused
 from tests.conformance.databases import Database, only
 from tests.studio.served import Served, served
 from tests.studio.shop import DAILY, UNCONTROLLED, Shop
@@ -145,10 +146,29 @@ def test_without_a_run_or_a_table_pages_are_calm(shop: Shop) -> None:
         pages = [site.get(f"target/{name}") for name in ("daily_orders", "elsewhere")]
         twin = site.get("target/elsewhere.json").json
     assert first.status == 200 and first.text.count("No run yet.") == 2
-    assert all(page.status == 200 and "No run has written" in page.text for page in pages)
+    assert all(page.status == 200 and "The ledger has no word on any slice yet." in page.text for page in pages)
     assert (
         twin["figures"]["slices"] == 0 and twin["runs"] == [] and twin["slices"] == [] and not twin["controls_declared"]
     )
+
+
+def test_nothing_is_said_of_the_source_or_of_a_control_that_nobody_has_looked_at(shop: Shop) -> None:
+    shop.declare({"daily_orders": DAILY, "free": UNCONTROLLED})
+    shop.fill(days=3)
+    shop.target().run("2025-11-01")
+    shop.database.execute("INSERT INTO orders VALUES (9, '2025-11-03', NULL, 5)")
+    with pytest.raises(Refused):  # it says nothing of a slice, and is the newest run all the same
+        shop.target("free").run("2025-11-03")
+    shop.database.let_go()
+    with served(shop.contract) as site:
+        controlled, free = (" ".join(site.get(f"target/{name}").text.split()) for name in ("daily_orders", "free"))
+        first = site.get().text
+    for page in (controlled, free):
+        assert '<dt>with the source now</dt><dd class="quiet">not compared</dd>' in page
+        assert "<dt>source differs</dt>" not in page and "<dt>missing</dt>" not in page
+    assert "<dt>not reconciled</dt>" in controlled and "<dt>not reconciled</dt>" not in free
+    assert "The ledger has no word on any slice yet." in free and "newest run refused" in free
+    assert first.count("Nothing in the ledger asks for a look.") == 1 and "No run yet." not in first
 
 
 def test_targets_that_ask_for_a_look_come_first(shop: Shop) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from itertools import groupby
+from itertools import groupby, takewhile
 from zoneinfo import ZoneInfo
 
 from reslice.contract import SliceColumn, Unit
@@ -108,14 +108,15 @@ def periods(found: Mapping[str, Stand], unit: Unit) -> list[tuple[str, int, int]
 
 
 def span(found: Iterable[str], period: str, cut: SliceColumn, through: Moment) -> Range | None:
-    """Return the slices of a period from the first that is known to the last that is known, or is over."""
+    """Return the slices of a period from the first that is known to the last that is known, or may be expected."""
     known = sorted(label for label in found if period_of(label, cut.unit) == period)
     first = next((moment for label in known if (moment := _read(label, cut)) is not None), None)
     last = next((moment for label in reversed(known) if (moment := _read(label, cut)) is not None), None)
     if first is None or last is None:
         return None
-    if period_of(_label(through, cut), cut.unit) == period:
-        last = max(last, through)
+    later = Range(cut.unit, cut.timezone, last, max(last, through))
+    due = takewhile(lambda moment: period_of(later.label(moment), cut.unit) == period, later.slices())
+    last = max(due, default=last)
     return Range(cut.unit, cut.timezone, min(first, last), last)
 
 

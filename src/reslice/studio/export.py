@@ -110,7 +110,7 @@ def _files(project: Project, name: str, place: str) -> Iterator[tuple[str, bytes
         yield from copy.files(view, ask, f"target/{slug(target)}.html")
         for each in view.values["periods"]:
             if each["period"]:
-                path = f"target/{slug(target)}.{each['period']}.html"
+                path = f"target/{ask.links.file_of_target(target, each['period'])}.html"
                 yield from copy.files(_target(copy, target, each["period"]), ask, path)
     for target, run_id in sorted(kept):
         ask = copy.ask("../", {"run": run_id}, target=target)

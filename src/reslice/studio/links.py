@@ -34,7 +34,7 @@ class Links:
     def target(self, name: str, period: str = "", **query: str) -> str:
         """Return the address of a target's page, of one period of its calendar where that is named."""
         if self.is_static:
-            return f"{self.root}target/{slug(name)}{'.' if period else ''}{period}.html"
+            return f"{self.root}target/{self.file_of_target(name, period)}.html"
         return f"{self.root}target/{slug(name)}{_query(period=period, **query)}"
 
     def status(self, name: str, range: str) -> str | None:
@@ -71,6 +71,10 @@ class Links:
         if self.is_static:
             return f"{path.removesuffix('.html')}.json"
         return (f"{path}index.json" if path.endswith("/") else f"{path}.json") + mark + query
+
+    def file_of_target(self, name: str, period: str = "") -> str:
+        """Return the name of a target's file in a copy, of one period where that is named, without its ending."""
+        return f"{slug(name)}~{period}" if period else slug(name)  # no target is called so: it has no ~ after the first
 
     def file_of(self, run_id: str, target: str) -> str:
         """Return the name of a run's file in a copy, without its ending."""
