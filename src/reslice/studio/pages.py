@@ -76,14 +76,22 @@ def when(value: datetime | str | None) -> str:
 
 
 _DAYS = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?")
-_HOUR = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})[^.,]*")
+_HOUR = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})([+-]\d{2}:\d{2})?")
+_PARTS_SHOWN = 3
 
 
 def said(range_text: str) -> str:
-    """Return a range of days as people say it, `2 to 4 Mar 2026`, and hours likewise; any other as it is typed."""
+    """Return a range of days as people say it, `2 to 4 Mar 2026`, and hours likewise; any other as it is typed.
+
+    Hours keep their offset, because a clock shows some of them twice. Of many ranges the first stand for all.
+    """
+    parts = range_text.split(",")
+    if len(parts) > _PARTS_SHOWN + 1:
+        return f"{said(','.join(parts[:_PARTS_SHOWN]))} and {len(parts) - _PARTS_SHOWN} more ranges"
     hours = [_HOUR.fullmatch(each) for each in range_text.split("..")]
     if all(hours):
-        return " to ".join(f"{said(hour[1])} {hour[2]}" for hour in hours if hour is not None)
+        words = ([said(hour[1]), hour[2], hour[3] or ""] for hour in hours if hour is not None)
+        return " to ".join(" ".join(filter(None, each)) for each in words)
     found = _DAYS.fullmatch(range_text)
     if found is None:
         return range_text.replace("..", " to ").replace(",", ", ")
@@ -91,12 +99,12 @@ def said(range_text: str) -> str:
     end = f"{last.day} {month_abbr[last.month]} {last.year}"
     if first == last:
         return end
-    parts = [str(first.day)]
+    begin = [str(first.day)]
     if (first.year, first.month) != (last.year, last.month):
-        parts.append(month_abbr[first.month])
+        begin.append(month_abbr[first.month])
     if first.year != last.year:
-        parts.append(str(first.year))
-    return f"{' '.join(parts)} to {end}"
+        begin.append(str(first.year))
+    return f"{' '.join(begin)} to {end}"
 
 
 def lasted(milliseconds: float | None) -> str:
