@@ -144,6 +144,14 @@ def test_a_target_that_is_called_like_a_period_of_another_has_pages_of_its_own(s
     }
 
 
+def test_a_folder_below_a_file_is_said_and_nothing_was_written(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("theirs")
+    assert export(shop, tmp_path / "file" / "copy") == 2
+    assert "unchanged:  nothing was written" in capsys.readouterr().err
+
+
 def test_a_copy_as_json(shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "copy"
     assert export(shop, copy, "--json") == 0

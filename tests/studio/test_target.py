@@ -129,6 +129,8 @@ def test_runs_are_filtered_and_turned_over_by_the_address(shop: Shop) -> None:
         over = site.get("target/daily_orders.json?range=2025-11-03..2025-11-04").json
         none = site.get("target/daily_orders.json?kind=verify").json
         page = site.get("target/daily_orders?state=unchanged").text
+        past = site.get(f"target/daily_orders?before={newest['older']}").text
+        unread = site.get("target/daily_orders?range=zzz").text
     assert len(newest["runs"]) == 50 and newest["runs"][0]["run"] == "r-0060" and newest["older"] == 11
     assert [row["run"] for row in older["runs"]] == [f"r-{number:04d}" for number in range(10, 0, -1)]
     assert older["older"] is None
@@ -136,6 +138,8 @@ def test_runs_are_filtered_and_turned_over_by_the_address(shop: Shop) -> None:
     assert [row["run"] for row in over["runs"]] == ["r-0008", "r-0007", "r-0006", "r-0005"]
     assert none["runs"] == []
     assert "<option selected>unchanged</option>" in page
+    assert "newest run" not in page + past and "newest run unchanged" in unread  # a part of the list does not tell
+    assert "zzz is no range of this target, and leaves nothing out." in unread and "is no range" not in page
 
 
 def test_without_a_run_or_a_table_pages_are_calm(shop: Shop) -> None:

@@ -56,17 +56,19 @@ def export(project: Project, folder: Path, *, name: str, place: str) -> int:
     refuse(folder)
     files = dict(_files(project, name, place))
     earlier = _listed(folder)
+    unchanged = "nothing was written"
     try:
         for path, content in files.items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
+            unchanged = "the folder holds a part of the copy"
             file.write_bytes(content)
         (folder / LIST).write_text(json.dumps({"schema": "reslice/studio_copy/1", "files": sorted(files)}, indent=1))
         for path in earlier - set(files):
             (folder / path).unlink(missing_ok=True)
     except OSError as error:
         found = f"{error.filename or folder}: {error.strerror or error}"
-        raise _misused(folder, found, "the folder holds a part of the copy") from error
+        raise _misused(folder, found, unchanged) from error
     return len(files)
 
 

@@ -37,7 +37,8 @@ def view(ask: Ask) -> View:
     with ask.project.engine(read_only=True) as engine:
         now = engine.now()
         runs = _runs(engine, contract, wanted)
-        newest = (runs[0].number if runs else 0) if wanted == overview.Wanted(contract.name) else None
+        is_newest = wanted == overview.Wanted(contract.name)
+        newest = (runs[0].number if runs else 0) if is_newest else None
         found = ask.words.stands(engine, contract, compared, newest)
     periods = calendar.periods(found, contract.slice.unit)
     due = _last_due(contract, now)
@@ -59,7 +60,8 @@ def view(ask: Ask) -> View:
         "runs": [run_row(run) for run in listed],
         "older": listed[-1].number if len(runs) > RUNS_PER_PAGE else None,
     }
-    return View("target", values, _drawn(ask, contract, slices, chosen, shown))
+    listing = {"is_newest": is_newest, "is_range_read": bool(wanted.first) or not ask.word("range")}
+    return View("target", values, _drawn(ask, contract, slices, chosen, shown) | listing)
 
 
 def contract_of(ask: Ask) -> Contract:
