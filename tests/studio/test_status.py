@@ -11,7 +11,7 @@ import pytest
 from reslice.studio.jobs import Jobs
 from tests.conformance.databases import Database
 from tests.studio.served import Served, served
-from tests.studio.shop import Shop
+from tests.studio.shop import DAILY, Shop
 
 LONG = "SELECT count(*) FROM generate_series(1, 40000000) AS a(n) WHERE CAST(n AS VARCHAR) LIKE '%no such number%'"
 
@@ -76,6 +76,20 @@ def test_a_run_since_has_the_last_word(shop: Shop) -> None:
         shop.target().run("2025-11-02")
         shop.database.let_go()
         assert site.get("target/daily_orders.json").json["figures"]["differs"] == 0
+
+
+def test_an_answer_is_one_on_the_contract_that_was_asked(shop: Shop) -> None:
+    shop.fill(days=5)
+    shop.target().run("2025-11-01..2025-11-03")
+    shop.order(91, "2025-11-02", "web", 5)
+    shop.database.let_go()
+    with served(shop.contract) as site:
+        assert compared(site)["figures"]["differs"] == 1
+        shop.declare({"daily_orders": DAILY | {"slice": {"column": "order_date", "unit": "month"}}})
+        by_month = site.get("target/daily_orders.json").json
+        assert by_month["status"] is None and by_month["figures"]["slices"] == 0
+        shop.declare({"daily_orders": DAILY})
+        assert site.get("target/daily_orders.json").json["figures"]["differs"] == 1
 
 
 def test_rows_that_do_not_add_up_are_an_answer(shop: Shop) -> None:

@@ -26,7 +26,7 @@ def view(ask: Ask) -> View:
         newest = _newest(engine, contracts)
         for contract in contracts:
             run = newest.get(contract.name)
-            found = ask.words.stands(engine, contract, ask.jobs.compared(contract.name), run.number if run else 0)
+            found = ask.words.stands(engine, contract, ask.jobs.compared(contract), run.number if run else 0)
             targets.append(about(contract, now) | {"figures": figures(found), "newest": run_row(run) if run else None})
     targets.sort(key=_urgency, reverse=True)
     return View("first", {"targets": targets}, {"tone_of": tone_of, "exceptions": exceptions})

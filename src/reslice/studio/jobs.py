@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from reslice.contract import Contract
 from reslice.errors import Interrupted, ResliceError
 from reslice.project import Project
 from reslice.studio.standing import Compared
@@ -111,10 +112,10 @@ class Jobs:
         with self._lock:
             return self._jobs.get(job_id)
 
-    def compared(self, target: str) -> Compared | None:
-        """Return the last answer on a target; None when there is none."""
+    def compared(self, contract: Contract) -> Compared | None:
+        """Return the last answer on a target as its contract is now; None when there is none."""
         with self._lock:
-            return self._compared.get(target)
+            return self._compared.get(contract.digest)
 
     def stop(self) -> None:
         """End every comparison, and begin no other."""
@@ -155,5 +156,5 @@ class Jobs:
 
     def _take(self, job: Job, compared: Compared) -> None:
         with self._lock:
-            self._compared[job.target] = compared
+            self._compared[job.project.target(job.target).contract.digest] = compared
         job.ended(Progress.DONE)

@@ -33,7 +33,7 @@ def view(ask: Ask) -> View:
     contract = contract_of(ask)
     chosen = chosen_range(contract, ask.word("from"), ask.word("to"))
     wanted = _wanted(ask, contract)
-    compared = ask.jobs.compared(contract.name)  # asked once: it may be answered while this page is made
+    compared = ask.jobs.compared(contract)  # asked once: it may be answered while this page is made
     with ask.project.engine(read_only=True) as engine:
         now = engine.now()
         runs = _runs(engine, contract, wanted)
