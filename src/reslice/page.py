@@ -103,7 +103,7 @@ def _outcome(run: LedgerRun) -> Outcome:
         case State.STOPPED:
             return Outcome("!", "stopped", "warn", "A guard wants a person to look first.", "no")
         case State.REFUSED:
-            return Outcome("✕", "refused", "bad", "The rows break the contract, and were not published.", "no")
+            return Outcome("✕", "refused", "bad", "A rule was broken, and nothing was published.", "no")
         case State.FAILED if written:
             found = f"It ended part-way: {slices} published, each whole; the others are as they were."
             return Outcome("✕", run.ended, "bad", found, "yes, in part" if moved else "no")

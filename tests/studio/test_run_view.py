@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reslice.errors import Stopped
+from reslice.errors import Refused, Stopped
 from reslice.project import Project
 from reslice.report_json import show_json
 from reslice.studio import pages, run_view
@@ -181,6 +181,17 @@ def test_the_runs_around_it(orders: Orders) -> None:
     assert f"{run_id} puts back what it replaced" in words(of_restore)
     assert twin["later_count"] == 2 and [each["id"] for each in twin["named_by"]] == [undone.id]
     assert twin["before"] == first.id
+
+
+def test_a_refusal_is_not_put_down_to_the_rows_when_it_is_a_later_run(orders: Orders) -> None:
+    first = changed(orders)
+    orders.correct(1, 5)
+    orders.run(D1)
+    with pytest.raises(Refused, match="later_run"):
+        orders.restore(first)
+    with pages_of(orders) as studio:
+        found = words(page(studio, "run/last"))
+    assert "A rule was broken, and nothing was published." in found and "later_run" in found
 
 
 def test_a_run_that_was_stopped_and_the_one_that_approves_it(orders: Orders) -> None:
