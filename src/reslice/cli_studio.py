@@ -15,6 +15,7 @@ from reslice.cli_bug import internal_error
 from reslice.cli_commands import Command, json_option
 from reslice.cli_session import Session
 from reslice.errors import Failure, Misused
+from reslice.layout import escaped
 from reslice.stopping import heard
 
 _NEEDED = ("starlette", "uvicorn")
@@ -81,7 +82,7 @@ def _export(session: Session, folder: Path) -> int:
     if session.is_json:
         session.say_json(_answer(export=str(first), files=files))
     else:
-        session.say(f"wrote {files} files; the first page is {first}")
+        session.say(f"wrote {files} files; the first page is {escaped(str(first))}")
     return 0
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from reslice.studio.jobs import Jobs
 from tests.conformance.databases import Database, DuckDBDatabase, only
 from tests.studio.served import Served, served
 from tests.studio.shop import UNCONTROLLED, Shop
@@ -89,6 +90,13 @@ def test_pages_are_only_looked_at(site: Served, method: str) -> None:
 
 def test_head_has_no_text(site: Served) -> None:
     assert asked(site, urlsplit(site.address).path, method="HEAD") == (200, "")
+
+
+def test_head_begins_no_comparison(site: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr(Jobs, "start", lambda *words: begun.append(words))
+    assert asked(site, urlsplit(site.address).path + "target/daily_orders/status", method="HEAD") == (405, "")
+    assert begun == []
 
 
 @pytest.mark.parametrize("path", [*PATHS, "nonsense", "target/none", "run/r-9999", "static/../app.py"])

@@ -118,7 +118,7 @@ def application(studio: Studio) -> Starlette:
         twin = "/index.json" if path == "/" else f"{path}.json"
         routes += [Route(twin, _endpoint(studio, TWINS.get(path, answer), is_twin=True))]
         routes += [Route(path, _endpoint(studio, answer, is_twin=False))]
-    routes += [Route(path, _endpoint(studio, answer, is_twin=False)) for path, answer in ACTIONS.items()]
+    routes += [Route(path, _action(studio, answer)) for path, answer in ACTIONS.items()]
     handlers: dict[Any, Any] = {404: _not_found, Exception: studio.bug}
     return Starlette(routes=routes, exception_handlers=handlers)
 
@@ -126,6 +126,15 @@ def application(studio: Studio) -> Starlette:
 def _endpoint(studio: Studio, answer: Answer, *, is_twin: bool) -> Callable[[Request], Response]:
     def respond(request: Request) -> Response:
         return studio.answer(request, answer, is_twin=is_twin)
+
+    return respond
+
+
+def _action(studio: Studio, answer: Answer) -> Callable[[Request], Response]:
+    def respond(request: Request) -> Response:
+        if request.method == "HEAD":  # who only looks whether there is something begins and ends nothing
+            return Response(status_code=405, headers={"Allow": "GET"})
+        return studio.answer(request, answer, is_twin=False)
 
     return respond
 
