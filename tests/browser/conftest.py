@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
 
-from tests.browser.views import VIEWS, Seen, View, context_of, installed, watched
+from tests.browser.views import DESK, PHONE, VIEWS, Seen, View, context_of, installed, watched
 
 Open = Callable[..., Seen]
 
@@ -26,9 +26,13 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(params=VIEWS, ids=str)
+DEFAULT_VIEWS = (View(PHONE, "dark"), View(DESK, "light"))
+VIEW_PARAMS = [pytest.param(each, marks=() if each in DEFAULT_VIEWS else pytest.mark.slow) for each in VIEWS]
+
+
+@pytest.fixture(params=VIEW_PARAMS, ids=str)
 def view(request: pytest.FixtureRequest) -> View:
-    """Both widths, both themes."""
+    """Both widths and both themes; all four of them are slow."""
     view: View = request.param
     return view
 

@@ -92,11 +92,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 @pytest.mark.parametrize(
     ("method", "name", "every"),
     [
-        ("replace_slice", "whole", 60),
-        ("replace_slice", "per slice", 120),
-        ("merge", "whole", 120),
-        ("append_version", "whole", 120),
-        ("merge", "restore", 120),
+        ("replace_slice", "whole", 90),
         ("append_version", "restore", 120),
         *(pytest.param(method, name, 1, marks=pytest.mark.slow) for method in project.METHODS for name in CALLS),
     ],

@@ -24,11 +24,8 @@ from tests.crash.statements import Act, Killed, Rows, at, kill_at
 from tests.model import Call
 
 SAMPLED = [
-    ("replace_slice", "whole", 40),
-    ("replace_slice", "per slice", 120),
-    ("replace_slice", "restore", 120),
+    ("replace_slice", "per slice", 90),
     ("merge", "whole", 90),
-    ("append_version", "whole", 90),
     ("append_version", "restore", 120),
 ]
 FULL = [pytest.param(method, name, 1, marks=pytest.mark.slow) for method in project.METHODS for name in CALLS]
@@ -101,9 +98,7 @@ def interrupts_after(engine: DuckDB, execute: Callable[[], Rows]) -> Rows:
 ACTS: list[Act] = [fails, fails_after, interrupts, interrupts_after]
 STOPPED = [
     *(("replace_slice", "whole", 90, act) for act in ACTS),
-    ("replace_slice", "per slice", 120, fails),
     ("replace_slice", "restore", 120, fails_after),
-    ("merge", "whole", 90, fails),
     ("append_version", "whole", 90, interrupts),
     *(
         pytest.param(method, name, 1, act, marks=pytest.mark.slow)
@@ -127,7 +122,7 @@ def test_stopped_at_every_statement(
 
 @pytest.mark.parametrize(
     ("method", "name", "every"),
-    [("replace_slice", "whole", 23), ("merge", "per slice", 60), ("append_version", "restore", 60), *FULL],
+    [("replace_slice", "whole", 40), ("merge", "per slice", 90), *FULL],
 )
 def test_the_database_is_gone_from_every_statement_on(
     scenarios: Scenarios, tmp_path: Path, method: str, name: str, every: int

@@ -57,6 +57,7 @@ def places_of(project: Path) -> dict[date, set[int]]:
     return places(project / load.DATABASE, TARGET, "flight_date")
 
 
+@pytest.mark.slow
 def test_the_independent_computation_is_what_can_be_read_off_the_flights() -> None:
     before, after = expected(corrected=False), expected(corrected=True)
     assert sum(row.flights for row in before.values()) == 336_776

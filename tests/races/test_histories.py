@@ -143,7 +143,9 @@ def test_runs_that_find_no_ledger_all_finish(shop: Shop, crew: Crew, ranges: str
 # --- whether anything would be noticed ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["no table lock", "no base check", "no turn"])
+@pytest.mark.parametrize(
+    "what", ["no base check", *(pytest.param(each, marks=pytest.mark.slow) for each in ("no table lock", "no turn"))]
+)
 def test_a_publish_that_leaves_something_out_is_noticed(shop: Shop, crew: Crew, what: str) -> None:
     """What is replaced is then not what was compared, and the very same history is right when nothing is left out."""
     for seed in range(10):

@@ -186,7 +186,7 @@ def test_another_first_run_of_a_table_with_rows_is_published_meanwhile(shared: M
     """Its rows bear a run that the ledger, when it was looked at, did not know yet: no version is unknown."""
     first, other = Call(project.FREE, D1, D1), Call(project.FREE, D3, D3)
     by_hand = [Row(day, "web", 1, Decimal("1.50"), False, "by hand") for day in (D1, D3)]
-    for place in range(1, 20):
+    for place in range(5, 13):  # the two looks are among these
         made = shared(filled=False, method="append_version")
         project.insert_rows(made.connection, by_hand)
         ended = beside(made, first, other, place)
