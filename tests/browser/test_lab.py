@@ -53,6 +53,12 @@ def shown(page: Page) -> dict[str, Any]:
     return found[0]
 
 
+def arrived(page: Page, address: str) -> dict[str, Any]:
+    """Wait until a link, or a step in the history, has led to a state, which the browser tells the page later."""
+    page.wait_for_function("address => document.querySelector('.state.shown')?.id === address", arg=address)
+    return shown(page)
+
+
 def choose(page: Page, address: str) -> None:
     """Click the radio buttons of a state, as a mouse does, one after the other."""
     for name, value in zip(("pattern", "range", "times", "start"), address.split("/"), strict=True):
@@ -185,19 +191,20 @@ def test_next_walks_through_and_the_back_button_walks_back(open_page: Open) -> N
     page = open_page(ADDRESS).page
     page.get_by_text("Walk through it").click()
     for place, address in enumerate(WALK[:-1]):
-        found = shown(page)
-        assert (found["address"], found["hash"]) == (address, address)
+        found = arrived(page, address)
+        assert found["hash"] == address
         assert "/".join(sorted(found["chosen"])) == "/".join(sorted(address.split("/")))
-        assert page.evaluate("document.activeElement.tagName") == "H2", "what is read aloud next is the verdict"
+        # What is read aloud next is the verdict.
+        page.wait_for_function("document.activeElement === document.querySelector('.state.shown h2')")
         if place < len(WALK) - 1:
             page.locator(".state:visible .next a").click()
     expect(page.locator("#where-to-go")).to_be_in_viewport()
     assert shown(page)["address"] == WALK[-2], "the checklist is no state"
     for address in reversed(WALK[:-1]):
         page.go_back()
-        assert shown(page)["address"] == address
+        arrived(page, address)
     page.go_back()
-    assert shown(page)["address"] == DEFAULT
+    arrived(page, DEFAULT)
 
 
 def test_the_back_button_takes_a_choice_back(open_page: Open) -> None:
@@ -207,8 +214,7 @@ def test_the_back_button_takes_a_choice_back(open_page: Open) -> None:
     assert shown(page)["address"] == UPSERT
     page.go_back()
     page.go_forward()
-    found = shown(page)
-    assert (found["address"], found["hash"]) == (UPSERT, UPSERT)
+    assert arrived(page, UPSERT)["hash"] == UPSERT
 
 
 def test_an_address_with_a_state_opens_that_state(open_page: Open) -> None:
@@ -250,7 +256,7 @@ def test_the_command_serves_the_same_page_and_nothing_else_is_asked_for(open_pag
         seen = open_page(f"{home}#{UPSERT}")
         assert shown(seen.page)["address"] == UPSERT
         seen.page.locator(".state:visible .next a").click()
-        assert shown(seen.page)["address"] == WALK[4]
+        arrived(seen.page, WALK[4])
         seen.page.reload()
         assert shown(seen.page)["address"] == WALK[4]
     assert {address.partition("#")[0] for address in seen.asked} <= {home, "data:,"}
