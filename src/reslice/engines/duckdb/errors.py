@@ -54,7 +54,16 @@ def query_failed(contract: Contract, query: SqlFile, error: duckdb.Error) -> Res
 
 def failed(about: str, error: duckdb.Error, doing: str, *, unchanged: str) -> ResliceError:
     """Return the error for a statement of our own that the database could not run; `about` is a target or a file."""
-    lines = lines_of(error, 3)
-    kind = "database_unavailable" if isinstance(error, UNAVAILABLE) else "source_failed"
-    failure = Failure(kind, doing, lines, SAME_AGAIN)
+    failure = Failure(_kind_of(error), doing, lines_of(error, 3), SAME_AGAIN)
     return Retryable(about, [failure], unchanged=unchanged)
+
+
+def _kind_of(error: duckdb.Error) -> str:
+    """Return whether the database, another transaction, or the statement itself is why it could not be run."""
+    if isinstance(error, UNAVAILABLE):
+        return "database_unavailable"
+    return "conflict" if isinstance(error, duckdb.TransactionException) and CONFLICT in str(error) else "source_failed"
+
+
+CONFLICT = "onflict on "
+"""What DuckDB says where two transactions change one row, table or schema: each says what the conflict is on."""
