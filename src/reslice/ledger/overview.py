@@ -143,7 +143,7 @@ def _has_rows(fingerprint: str | None) -> bool:
 
 
 UNRECONCILED_READ = 50
-"""Of refusals over a control so many are read, the newest: what came before them has been said again since."""
+"""Of refusals over a control so many are read, the newest; slices that only older ones name are not told."""
 
 
 def _unreconciled(session: Session, where: str, about: Mapping[str, Any]) -> tuple[Unreconciled, ...]:
